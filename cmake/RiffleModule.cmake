@@ -1,0 +1,20 @@
+# riffle_module(NAME SOURCES ... LINKS ...): one static library per folder of src, linking exactly
+# what its line in docs/layout.md names, so that the build files are the dependency graph.
+find_program(RIFFLE_CCACHE ccache)
+if(RIFFLE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${RIFFLE_CCACHE})
+endif()
+
+add_library(riffle_flags INTERFACE)
+target_compile_options(riffle_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+target_include_directories(riffle_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+if(RIFFLE_SANITIZE)
+  target_compile_options(riffle_flags INTERFACE -fsanitize=${RIFFLE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(riffle_flags INTERFACE -fsanitize=${RIFFLE_SANITIZE})
+endif()
+
+function(riffle_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(riffle_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(riffle_${name} PUBLIC riffle_flags ${ARG_LINKS})
+endfunction()
