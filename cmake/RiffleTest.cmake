@@ -1,0 +1,18 @@
+# riffle_test(NAME SOURCES ... LINKS ... [LABEL unit]): one program per folder of tests, its cases
+# listed one by one in ctest. Labels: unit (the default), conformance, e2e, long.
+include(GoogleTest)
+set(RIFFLE_SHARED_DIR "${PROJECT_SOURCE_DIR}/../shared" CACHE PATH "Published measurements for tests")
+
+function(riffle_test name)
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LINKS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
+  add_executable(${name}_test ${ARG_SOURCES})
+  target_link_libraries(${name}_test PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name}_test PRIVATE
+    RIFFLE_SHARED_DIR="${RIFFLE_SHARED_DIR}"
+    RIFFLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 120)
+endfunction()

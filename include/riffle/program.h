@@ -1,0 +1,130 @@
+// A program: the exchanges of one step, for the whole world, in issue order. It is data: the
+// runtime, both simulators and the verifier read the same one.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "riffle/world.h"
+
+namespace riffle {
+
+// What travels. The bytes of a bucket's weights, gradients and buffers are the bucket's own.
+enum class Payload { gradient, weight, buffers, state };
+
+enum class Collective { all_reduce, reduce_scatter, all_gather, shift };
+
+// When an exchange may start, seen from one member. A snapshot of the payload is taken then.
+enum class Start {
+  bucket_ready,    // the bucket's gradient is complete, backward still runs
+  bucket_stepped,  // the optimizer has updated this bucket, as soon as its gradient is merged
+  backward_done,   // all gradients are complete
+  step_done,       // the optimizer has updated everything
+};
+
+// At one point in time merges come before snapshots.
+enum class DuePoint {
+  before_step,     // just before the optimizer updates this bucket
+  after_step,      // just after it updated this bucket
+  before_forward,  // before the bucket's layers are used in forward
+};
+
+// An exchange of step t must be merged at `point` of step t + steps. before_forward needs steps >=
+// 1: step t's own forward is over when its exchanges start. A gradient that is due later than its
+// step's before_step postpones its bucket's update (dear).
+struct Due {
+  int steps = 0;
+  DuePoint point = DuePoint::before_step;
+  auto operator<=>(const Due&) const = default;
+};
+constexpr Due before_step(int steps = 0) {
+  return {steps, DuePoint::before_step};
+}
+constexpr Due after_step(int steps = 0) {
+  return {steps, DuePoint::after_step};
+}
+constexpr Due before_forward(int steps = 1) {
+  return {steps, DuePoint::before_forward};
+}
+
+// How the result joins the local value. `mean` is weighted by the exchange's weights.
+struct Merge {
+  enum class Kind {
+    replace,  // x <- mean
+    mix,      // x <- xi*x + (1-xi)*mean; xi is the local share
+    correct,  // x <- x + scale*(mean of snapshots - own snapshot): the delta rule
+    outer,    // x <- an outer Nesterov step from the last agreed value along (it - mean)
+  };
+  Kind kind = Kind::replace;
+  double xi = 0;
+  double scale = 1;
+  double learning_rate = 0;  // of the outer optimizer
+  double momentum = 0;
+  bool operator==(const Merge&) const = default;
+};
+constexpr Merge replace() {
+  return {};
+}
+constexpr Merge mix(double xi) {
+  return {.kind = Merge::Kind::mix, .xi = xi};
+}
+constexpr Merge correct(double scale = 1) {
+  return {.kind = Merge::Kind::correct, .scale = scale};
+}
+constexpr Merge outer(double learning_rate, double momentum) {
+  return {.kind = Merge::Kind::outer, .learning_rate = learning_rate, .momentum = momentum};
+}
+
+// What a value is rounded to while it travels. 16-bit wires carry weights as deltas against a value
+// all members share, so that rounding never drifts.
+enum class Wire { f32, bf16, f16, int8 };
+
+// One collective of one bucket in one group.
+//
+// Exchanges of one bucket and payload that share a member chain in program order: the later one
+// starts from the merged result of the earlier, unless the earlier is due only after the later one
+// starts (a delayed exchange); then both run side by side, each from its own snapshot. A lane is
+// serial on each worker, lanes run side by side; a slow exchange never holds up a later one on
+// another lane. Groups never wait for other groups.
+struct Exchange {
+  int bucket = 0;
+  Payload payload = Payload::gradient;
+  Group group;
+  std::vector<double> weights;  // per member; empty means 1 for each
+  Collective collective = Collective::all_reduce;
+  int shift = 0;  // of Collective::shift: send to the member that many places on, receive from the
+                  // one that many places back, mean of the two
+  Algorithm algorithm = Algorithm::automatic;
+  int lane = 0;
+  Start start = Start::bucket_ready;
+  Due due;
+  Merge merge;
+  Wire wire = Wire::f32;
+
+  bool operator==(const Exchange&) const = default;
+};
+
+struct Program {
+  std::vector<Exchange> exchanges;
+
+  void add(Exchange exchange) { exchanges.push_back(std::move(exchange)); }
+  bool operator==(const Program&) const = default;
+};
+
+std::string_view name_of(Payload payload);
+std::string_view name_of(Collective collective);
+std::string_view name_of(Start start);
+std::string_view name_of(DuePoint point);
+std::string_view name_of(Merge::Kind kind);
+std::string_view name_of(Wire wire);
+Wire parse_wire(std::string_view text, std::string_view what);
+
+// "bucket 3 weight all_reduce {0 1}, bucket_stepped -> before_forward +1, correct 4, lane 1"
+std::string print(const Exchange& exchange);
+// An exchange a line.
+std::string print(const Program& program);
+std::string to_json(const Program& program);
+Program program_from_json(std::string_view text, std::string_view source);
+
+}  // namespace riffle

@@ -1,0 +1,41 @@
+#include "riffle/bucket.h"
+
+#include <fmt/format.h>
+
+#include "riffle/error.h"
+
+namespace riffle {
+
+BucketPlan make_buckets(const Trace& trace, const std::vector<int>& layers_each) {
+  BucketPlan plan;
+  int end = static_cast<int>(trace.layers.size());
+  for (const int count : layers_each) {
+    Bucket bucket{static_cast<int>(plan.size()), end - count, end - 1, {}};
+    RIFFLE_CHECK(count > 0 && bucket.first >= 0);
+    for (int layer = bucket.first; layer < end; ++layer)
+      bucket.bytes += trace.bytes(trace.layers[layer]);
+    plan.push_back(bucket);
+    end = bucket.first;
+  }
+  RIFFLE_CHECK_EQ(end, 0);
+  return plan;
+}
+
+BucketPlan one_bucket(const Trace& trace) {
+  return make_buckets(trace, {static_cast<int>(trace.layers.size())});
+}
+
+BucketPlan bucket_per_layer(const Trace& trace) {
+  return make_buckets(trace, std::vector<int>(trace.layers.size(), 1));
+}
+
+std::string print(const BucketPlan& buckets, const Trace& trace) {
+  std::string text;
+  for (const Bucket& bucket : buckets)
+    text += fmt::format("bucket {}: {} .. {} ({} layers, {})\n", bucket.id,
+                        trace.layers[bucket.first].name, trace.layers[bucket.last].name,
+                        bucket.last - bucket.first + 1, print(bucket.bytes));
+  return text;
+}
+
+}  // namespace riffle
