@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "base/text.h"
@@ -149,10 +150,13 @@ std::string spell(SecondsPerByte cost) {
 }
 
 std::string spell_percent(double fraction) {
-  // 17 digits always parse back; the rounded spelling is taken where it does too.
-  const std::string rounded = fmt::format("{:.12g}%", fraction * 100);
-  return parse_percent(rounded, "percent") == fraction ? rounded
-                                                       : fmt::format("{:.17g}%", fraction * 100);
+  // Multiplying rounds, so the number that divides back to the fraction may be a neighbour.
+  const double percent = fraction * 100;
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double candidate : {std::round(percent), percent, std::nextafter(percent, 0),
+                                 std::nextafter(percent, infinity)})
+    if (candidate / 100 == fraction) return fmt::format("{}%", candidate);
+  return fmt::format("{}%", percent);
 }
 
 }  // namespace riffle
