@@ -33,10 +33,10 @@ TEST(Units, ANumberWithoutItsUnitSaysWhichFit) {
 }
 
 TEST(Units, SpellingsParseBackToTheSameValue) {
-  for (const double value : {50e-6, 0.2, 7.04e-3, 1.0 / 3, 0.0, 12.5}) {
+  for (const double value : {50e-6, 0.2, 7.04e-3, 1.0 / 3, 0.0, 12.5})
     EXPECT_EQ(parse_seconds(spell(Seconds(value)), "t").count(), value) << spell(Seconds(value));
+  for (const double value : {0.05, 0.07, 0.01, 0.125, 1.0})
     EXPECT_EQ(parse_percent(spell_percent(value), "p"), value) << spell_percent(value);
-  }
   EXPECT_EQ(spell(Seconds(50e-6)), "50us");
   EXPECT_EQ(spell(Bandwidth{1.25e9}), "10Gbps");
   EXPECT_EQ(spell(mebibytes(25)), "25MiB");
