@@ -90,16 +90,16 @@ enum class Wire { f32, bf16, f16, int8 };
 struct Exchange {
   int bucket = 0;
   Payload payload = Payload::gradient;
-  Group group;
-  std::vector<double> weights;  // per member; empty means 1 for each
+  Group group{};
+  std::vector<double> weights{};  // per member; empty means 1 for each
   Collective collective = Collective::all_reduce;
   int shift = 0;  // of Collective::shift: send to the member that many places on, receive from the
                   // one that many places back, mean of the two
   Algorithm algorithm = Algorithm::automatic;
   int lane = 0;
   Start start = Start::bucket_ready;
-  Due due;
-  Merge merge;
+  Due due{};
+  Merge merge{};
   Wire wire = Wire::f32;
 
   bool operator==(const Exchange&) const = default;

@@ -87,8 +87,7 @@ std::string unknown_name(std::string_view kind, std::string_view name,
   const auto nearest = std::ranges::min_element(
       known, {}, [&](const std::string& candidate) { return edit_distance(shown, candidate); });
   const std::string hint = nearest == known.end() ? "" : fmt::format(" (nearest: {})", *nearest);
-  return fmt::format("unknown {} {}{}; known: {}", kind, quote(name), hint,
-                     fmt::join(known, ", "));
+  return fmt::format("unknown {} {}{}; known: {}", kind, quote(name), hint, fmt::join(known, ", "));
 }
 
 }  // namespace riffle

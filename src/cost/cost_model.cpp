@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <map>
+
+#include "cost/pattern.h"
+#include "riffle/cost.h"
+#include "riffle/error.h"
+
+namespace riffle {
+namespace {
+
+// One switch, equal links, nothing measured: the closed form is exact.
+bool uniform(const Cluster& cluster, const Group& group) {
+  if (!cluster.pairs.empty()) return false;
+  const WorkerSpec& first = cluster.workers[group.ranks().front()];
+  return std::ranges::all_of(group, [&](Rank rank) {
+    const WorkerSpec& worker = cluster.workers[rank];
+    return worker.domain == first.domain && worker.link == first.link;
+  });
+}
+
+// Bytes that cross each link in one round, as a share of the vector. Links are keyed by the
+// worker or domain they lead to and their direction.
+class RoundLoad {
+ public:
+  explicit RoundLoad(const Cluster& cluster) : cluster_(cluster) {}
+
+  void add(Rank from, Rank to, double share) {
+    latency_ = std::max(latency_, cluster_.latency(from, to));
+    for (const PairLink& pair : cluster_.pairs)
+      if (pair.from == from && pair.to == to) {
+        slowest_ = std::max(slowest_, share / pair.link.bandwidth.bytes_per_second);
+        return;
+      }
+    worker_out_[from] += share;
+    worker_in_[to] += share;
+    int a = cluster_.workers[from].domain;
+    int b = cluster_.workers[to].domain;
+    while (a != b) {
+      if (a > b) {
+        domain_out_[a] += share;
+        a = cluster_.domains[a].parent;
+      } else {
+        domain_in_[b] += share;
+        b = cluster_.domains[b].parent;
+      }
+    }
+  }
+
+  [[nodiscard]] Seconds latency() const { return latency_; }
+  // Seconds for each byte of the vector on the busiest link.
+  [[nodiscard]] double seconds_per_byte() const {
+    double slowest = slowest_;
+    const auto visit = [&](const std::map<int, double>& load, auto&& bandwidth_of) {
+      for (const auto& [index, share] : load)
+        slowest = std::max(slowest, share / bandwidth_of(index).bytes_per_second);
+    };
+    const auto of_worker = [&](int rank) { return cluster_.workers[rank].link.bandwidth; };
+    const auto of_domain = [&](int domain) { return cluster_.domains[domain].uplink.bandwidth; };
+    visit(worker_out_, of_worker);
+    visit(worker_in_, of_worker);
+    visit(domain_out_, of_domain);
+    visit(domain_in_, of_domain);
+    return slowest;
+  }
+
+ private:
+  const Cluster& cluster_;
+  Seconds latency_{};
+  double slowest_ = 0;
+  std::map<int, double> worker_out_, worker_in_, domain_out_, domain_in_;
+};
+
+// Rounds one after the other, each as long as its farthest message and its busiest link.
+LinearCost walk_rounds(const Pattern& pattern, const Cluster& cluster, const Group& group) {
+  LinearCost cost;
+  std::vector<Message> messages;
+  for (const RoundClass& each : pattern.round_classes()) {
+    RoundLoad load(cluster);
+    for (int member = 0; member < pattern.members(); ++member) {
+      messages.clear();
+      pattern.sends(member, each.round, messages);
+      for (const Message& message : messages)
+        load.add(group.ranks()[message.from], group.ranks()[message.to],
+                 static_cast<double>(message.count) / pattern.blocks());
+    }
+    cost.a += load.latency() * each.times;
+    cost.b.value += load.seconds_per_byte() * each.times;
+  }
+  return cost;
+}
+
+// The farthest pair and the slowest link of a group, for the algorithm that has no pattern.
+LinearCost worst_link(const ClosedForm& form, const Cluster& cluster, const Group& group) {
+  Seconds latency{};
+  double rate = cluster.workers[group.ranks().front()].link.bandwidth.bytes_per_second;
+  const Rank first = group.ranks().front();
+  for (const Rank rank : group) {
+    latency = std::max(latency, cluster.latency(first, rank));
+    rate = std::min(rate, cluster.workers[rank].link.bandwidth.bytes_per_second);
+    if (cluster.workers[rank].domain == cluster.workers[first].domain) continue;
+    for (const int domain : cluster.ancestors(rank))
+      if (cluster.domains[domain].parent >= 0)
+        rate = std::min(rate, cluster.domains[domain].uplink.bandwidth.bytes_per_second);
+  }
+  return {form.latencies * latency, {form.bytes / rate}};
+}
+
+std::vector<Algorithm> choices(const Cluster& cluster, const Group& group, Collective collective) {
+  std::vector<Algorithm> list{Algorithm::ring, Algorithm::halving_doubling};
+  if (group.size() <= kLargestDirect) list.push_back(Algorithm::direct);
+  if (collective != Collective::all_reduce) return list;
+  list.push_back(Algorithm::recursive_doubling);
+  const auto racks = rack_positions(group, cluster);
+  const bool nested = racks.size() > 1 && static_cast<int>(racks.size()) < group.size();
+  if (nested) list.push_back(Algorithm::two_level);
+  return list;
+}
+
+}  // namespace
+
+LinearCost CostModel::line(const Group& group, Collective collective, Algorithm algorithm,
+                           int shift) const {
+  const ClosedForm form = closed_form(algorithm, collective, group.size());
+  LinearCost cost;
+  if (uniform(cluster_, group)) {
+    const Link& link = cluster_.workers[group.ranks().front()].link;
+    cost = {form.latencies * link.latency, {form.bytes / link.bandwidth.bytes_per_second}};
+  } else if (algorithm == Algorithm::tree) {
+    cost = worst_link(form, cluster_, group);
+  } else {
+    const auto pattern =
+        make_pattern(algorithm, collective, group.size(), rack_positions(group, cluster_), shift);
+    cost = walk_rounds(*pattern, cluster_, group);
+  }
+  cost.b.value += form.reduced * cluster_.gamma.value;
+  return cost;
+}
+
+Curve CostModel::compute(const Group& group, Collective collective, Algorithm algorithm,
+                         int shift) const {
+  if (group.size() <= 1) return Curve(LinearCost{});
+  const bool all = group.size() == cluster_.size();
+  if (cluster_.fit) {
+    if (!all || collective == Collective::shift)
+      usage_error("cluster {}: a fit knows only an all-reduce over all {} workers, not groups",
+                  print(cluster_), cluster_.size());
+    const double part = collective == Collective::all_reduce ? 1 : 0.5;
+    return Curve(LinearCost{cluster_.fit->a * part, {cluster_.fit->b.value * part}});
+  }
+  if (measured_ && all && collective == Collective::all_reduce) return *measured_;
+
+  std::vector<Algorithm> list{algorithm};
+  if (algorithm == Algorithm::automatic) list = choices(cluster_, group, collective);
+  if (collective == Collective::shift) list = {Algorithm::direct};
+  std::vector<Curve::Piece> lines;
+  lines.reserve(list.size());
+  for (const Algorithm each : list)
+    lines.push_back({Bytes{0}, line(group, collective, each, shift), each});
+  return Curve::cheapest(lines);
+}
+
+const Curve& CostModel::curve(const Group& group, Collective collective, Algorithm algorithm,
+                              int shift) const {
+  if (algorithm == Algorithm::automatic) algorithm = cluster_.algorithm;
+  const Key key{group.identity(), collective, algorithm, shift};
+  const std::scoped_lock lock(mutex_);
+  auto found = cache_.find(key);
+  if (found == cache_.end())
+    found =
+        cache_.emplace(key, std::pair(group, compute(group, collective, algorithm, shift))).first;
+  return found->second.second;
+}
+
+Seconds CostModel::time(const Exchange& exchange, Bytes size) const {
+  return curve(exchange.group, exchange.collective, exchange.algorithm, exchange.shift)(size);
+}
+
+Algorithm CostModel::algorithm(const Exchange& exchange, Bytes size) const {
+  if (exchange.algorithm != Algorithm::automatic) return exchange.algorithm;
+  return curve(exchange.group, exchange.collective, exchange.algorithm, exchange.shift)
+      .piece(size)
+      .algorithm;
+}
+
+Traffic CostModel::traffic(const Exchange& exchange, Bytes size) const {
+  const int n = exchange.group.size();
+  if (n <= 1) return {};
+  Algorithm chosen = algorithm(exchange, size);
+  // A fit does not say how its all-reduce works; published ones are rings.
+  if (chosen == Algorithm::automatic) chosen = Algorithm::ring;
+  ClosedForm form = closed_form(chosen, exchange.collective, n);
+  if (chosen == Algorithm::two_level && exchange.collective == Collective::all_reduce &&
+      !cluster_.fit) {
+    const auto pattern =
+        make_pattern(chosen, exchange.collective, n, rack_positions(exchange.group, cluster_));
+    std::vector<Message> messages;
+    for (int round = 0; round < pattern->rounds(); ++round)
+      for (int member = 0; member < n; ++member) pattern->sends(member, round, messages);
+    double blocks = 0;
+    for (const Message& message : messages) blocks += message.count;
+    form.messages_sent = static_cast<double>(messages.size()) / n;
+    form.bytes_sent = blocks / pattern->blocks() / n;
+  }
+  return {form.bytes_sent * static_cast<double>(size.count), form.messages_sent};
+}
+
+Bytes wire_bytes(Bytes size, DType dtype, Wire wire) {
+  const std::int64_t element = size_of(dtype).count;
+  std::int64_t travels = element;
+  if (wire == Wire::bf16 || wire == Wire::f16) travels = std::min<std::int64_t>(element, 2);
+  if (wire == Wire::int8) travels = 1;
+  return Bytes{size.count / element * travels};
+}
+
+}  // namespace riffle

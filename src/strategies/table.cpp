@@ -1,0 +1,82 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "riffle/error.h"
+#include "riffle/strategy.h"
+#include "strategies/builtin.h"
+
+namespace riffle {
+namespace {
+
+// Sets what is the same for all strategies: the wire, and the algorithm where none is named.
+class WithCommonOptions : public Strategy {
+ public:
+  WithCommonOptions(std::unique_ptr<Strategy> inner, const Options& options)
+      : inner_(std::move(inner)), wire_(options.wire()), algorithm_(options.algorithm()) {}
+
+  [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost,
+                                   const World& world) const override {
+    if (algorithm_ == Algorithm::automatic) return inner_->buckets(trace, cost, world);
+    Cluster cluster = cost.cluster();
+    cluster.algorithm = algorithm_;
+    return inner_->buckets(trace, CostModel(std::move(cluster)), world);
+  }
+  [[nodiscard]] Program program(Step step, const World& world,
+                                const BucketPlan& buckets) const override {
+    Program program = inner_->program(step, world, buckets);
+    for (Exchange& exchange : program.exchanges) {
+      exchange.wire = wire_;
+      if (exchange.algorithm == Algorithm::automatic) exchange.algorithm = algorithm_;
+    }
+    return program;
+  }
+  [[nodiscard]] Traits traits(const World& world) const override { return inner_->traits(world); }
+
+ private:
+  std::unique_ptr<Strategy> inner_;
+  Wire wire_;
+  Algorithm algorithm_;
+};
+
+std::vector<OptionInfo> with_common(std::vector<OptionInfo> own) {
+  own.push_back({"wire", "f32|bf16|f16|int8", "what values are rounded to while they travel"});
+  own.push_back({"algorithm", "auto|ring|halving-doubling|recursive-doubling|direct|two-level|tree",
+                 "how a collective is done"});
+  return own;
+}
+
+}  // namespace
+
+StrategyTable StrategyTable::builtin() {
+  StrategyTable table;
+#define RIFFLE_ADD(name) table.add(strategies::name());
+  RIFFLE_BUILTIN_STRATEGIES(RIFFLE_ADD)
+#undef RIFFLE_ADD
+  return table;
+}
+
+void StrategyTable::add(StrategyInfo info) {
+  if (std::ranges::find(infos_, info.name, &StrategyInfo::name) != infos_.end())
+    usage_error("strategy {}: the name is taken", info.name);
+  info.options = with_common(std::move(info.options));
+  infos_.push_back(std::move(info));
+}
+
+const StrategyInfo& StrategyTable::info(std::string_view name) const {
+  const auto found = std::ranges::find(infos_, name, &StrategyInfo::name);
+  if (found != infos_.end()) return *found;
+  std::vector<std::string> known;
+  for (const StrategyInfo& info : infos_) known.push_back(info.name);
+  throw UsageError(unknown_name("strategy", name, known));
+}
+
+NamedStrategy StrategyTable::make(std::string_view spec) const {
+  const std::size_t colon = spec.find(':');
+  const StrategyInfo& found = info(spec.substr(0, colon));
+  const std::string_view text = colon == std::string_view::npos ? "" : spec.substr(colon + 1);
+  const Options options(found.name, found.options, text);
+  auto strategy = std::make_shared<WithCommonOptions>(found.make(options), options);
+  return {found.name, options.all(), std::string(spec), std::move(strategy)};
+}
+
+}  // namespace riffle
