@@ -1,0 +1,13 @@
+// One verb, one file: cmd_<verb>.cpp declares its options on a subcommand and says what to run.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace riffle::cli {
+
+void add_explain(CLI::App& app);
+void add_plan(CLI::App& app);
+void add_simulate(CLI::App& app);
+void add_strategies(CLI::App& app);
+
+}  // namespace riffle::cli

@@ -1,0 +1,65 @@
+#include "common.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/files.h"
+
+namespace riffle::cli {
+
+void Output::add_to(CLI::App& command, std::vector<std::string> formats) {
+  command.add_option("--format", format, "how results are printed")
+      ->check(CLI::IsMember(std::move(formats)))
+      ->capture_default_str();
+  command.add_option("--output", file, "write the result to a file instead of standard output");
+}
+
+bool Output::colour() const { return file.empty() && ::isatty(STDOUT_FILENO) == 1; }
+
+void Output::write(const std::string& text) const {
+  if (!file.empty())
+    write_file(file, text);
+  else
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void Output::write(const Table& table) const {
+  write(csv() ? print_csv(table) : print_table(table, colour()));
+}
+
+void Inputs::add_to(CLI::App& command) {
+  command.add_option("--trace", trace, "a model: built-in name, or a trace file of any known format")
+      ->capture_default_str();
+  command.add_option("--cluster", cluster, "a cluster: flat:, racks:, sites:, fit: or a JSON file")
+      ->capture_default_str();
+}
+
+Progress::Progress() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  if (terminal_ && shown_) fmt::print(stderr, "\r\x1b[K");
+}
+
+void Progress::show(const std::string& text) {
+  if (terminal_) fmt::print(stderr, "\r\x1b[K{}", text);
+  if (!terminal_ && !shown_) fmt::print(stderr, "{}\n", text);
+  shown_ = true;
+  std::fflush(stderr);
+}
+
+std::vector<std::string> expand_strategies(const std::vector<std::string>& given,
+                                           const StrategyTable& table) {
+  std::vector<std::string> specs;
+  for (const std::string& spec : given) {
+    if (spec != "all") {
+      specs.push_back(spec);
+      continue;
+    }
+    for (const StrategyInfo& info : table.all()) specs.push_back(info.name);
+  }
+  return specs;
+}
+
+}  // namespace riffle::cli

@@ -1,0 +1,25 @@
+// Tables a person wants to read, and the same rows as CSV.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace riffle {
+
+struct Table {
+  struct Column {
+    std::string name;
+    bool numeric = true;  // numbers align right, words left
+  };
+  std::vector<Column> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+// Columns aligned, two blanks between them, a rule under the head. `bold_head` uses terminal
+// escapes. Width counts code points, so that "µs" or "×" do not shift a column.
+std::string print_table(const Table& table, bool bold_head = false);
+
+// RFC 4180: quoted where a field holds a comma, a quote or a line break.
+std::string print_csv(const Table& table);
+
+}  // namespace riffle
