@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TIDY = "clang-tidy-19"
 SECONDS_PER_FILE = 600
+DAYS_KEPT = 60
 
 
 @cache
@@ -53,33 +55,52 @@ def tidy(build: Path, source: str) -> str:
             text=True,
             timeout=SECONDS_PER_FILE,
             check=False,
+            cwd=ROOT,
         )
     except subprocess.TimeoutExpired:
         return f"{source}: {TIDY} took over {SECONDS_PER_FILE} s"
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-def main(build: Path, folders: list[str]) -> int:
+def clean_marks() -> Path:
+    """The cache folder, without the marks that nothing has asked for in a long time."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(home) / "riffle" / "tidy"
+    folder.mkdir(parents=True, exist_ok=True)
+    for mark in folder.iterdir():
+        if mark.stat().st_mtime < time.time() - DAYS_KEPT * 86400:
+            mark.unlink()
+    return folder
+
+
+def unchecked(build: Path, folders: list[str]) -> list[tuple[str, Path]]:
+    """The files to look at, each with the mark it gets when clean."""
     version = subprocess.run([TIDY, "--version"], capture_output=True, text=True, check=True).stdout
     common = version + hash_of(ROOT / ".clang-tidy")
     headers = headers_by_object(build)
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    clean = Path(home) / "riffle" / "tidy"
-    clean.mkdir(parents=True, exist_ok=True)
-
+    marks = clean_marks()
     work = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = str(Path(entry["file"]).relative_to(ROOT))
-        if entry["output"] not in headers:
+        if folders and source.split("/")[0] not in folders:
+            continue
+        output = re.search(r" -o (\S+) ", entry["command"])[1]
+        if output not in headers:
             sys.exit(f"{source} is not built; run tools/build --tests first")
-        mark = clean / key_of(entry, headers[entry["output"]], common)
-        if source.split("/")[0] in folders or not folders:
-            mark.touch() if mark.exists() else work.append((entry["file"], source, mark))
+        mark = marks / key_of(entry, headers[output], common)
+        if mark.exists():
+            mark.touch()
+        else:
+            work.append((source, mark))
+    return work
 
+
+def main(build: Path, folders: list[str]) -> int:
+    work = unchecked(build, folders)
     failed = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(lambda item: tidy(build, item[0]), work)
-        for done, ((_, source, mark), complaint) in enumerate(zip(work, results, strict=True), 1):
+        for done, ((source, mark), complaint) in enumerate(zip(work, results, strict=True), 1):
             print(f"[{done}/{len(work)}] {source}", flush=True)
             if complaint:
                 failed += 1
