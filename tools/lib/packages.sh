@@ -11,6 +11,7 @@ packages_for() { # PURPOSE...
       lint) echo clang-format-19 shellcheck ;;
       tidy) echo clang-tidy-19 ;;
       clang) echo clang-19 libclang-rt-19-dev ;;
+      bare) echo debootstrap git ;;
       python) echo python3 python3-venv ca-certificates ;;
       *) fail 1 "no packages are known for '$purpose'" ;;
     esac
@@ -39,6 +40,13 @@ become_root() {
   echo sudo
 }
 
+print_install_line() { # PACKAGE...
+  local sudo='' who='as root '
+  if command -v sudo >/dev/null; then sudo='sudo ' who=''; fi
+  say "Debian packages are missing and may not be installed from here; run this ${who}and try again:"
+  echo "${sudo}apt-get update && ${sudo}apt-get install --yes --no-install-recommends $*" >&2
+}
+
 apt_progress() { # LABEL: reads apt's Status-Fd lines "dlstatus:1:12.5:Retrieving ..."
   local kind percent text
   while IFS=: read -r kind _ percent text; do
@@ -65,8 +73,7 @@ need_packages() { # PURPOSE...
   ((${#missing[@]} > 0)) || return 0
 
   if ! command -v apt-get >/dev/null || ! prefix=$(become_root); then
-    say "these Debian packages are missing and may not be installed from here; run this, then try again:"
-    echo "sudo apt-get install --yes --no-install-recommends ${missing[*]}" >&2
+    print_install_line "${missing[@]}"
     exit 1
   fi
   say "installing ${missing[*]}"
