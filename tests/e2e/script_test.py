@@ -1,0 +1,166 @@
+"""What ./riffle promises: set-up on first use, nothing in the way later, clear words otherwise."""
+
+import os
+import signal
+import time
+import unittest
+from pathlib import Path
+
+from scratch_project import ROOT, ScratchProject, finish
+
+BUILD_PACKAGES = "g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev"
+INSTALL = "apt-get update && apt-get install --yes --no-install-recommends "
+# What the script itself uses before it builds, and nothing that builds or installs.
+BASICS = ["bash", "env", "find", "dirname", "mkdir", "flock", "grep", "tr", "dpkg-query"]
+
+
+class Script(unittest.TestCase):
+    def setUp(self):
+        self.project = ScratchProject()
+        self.addCleanup(self.project.remove)
+        self.root = self.project.root
+
+    def expect_output(self, expected: str, *words: str, **options):
+        status, stdout, stderr = self.project.run(*words, **options)
+        self.assertEqual((status, stdout), (0, expected), stderr)
+        return stderr
+
+    def test_first_run_builds_and_leaves_stdout_to_the_program(self):
+        stderr = self.expect_output(f"in {self.root}: <plan> <a b> <>\n", "plan", "a b", "")
+        self.assertIn("configuring", stderr)
+        self.assertIn("100 %", stderr)
+
+    def test_second_run_needs_no_build_tool_and_says_nothing(self):
+        self.project.run()
+        only_basics = self.project.path_of("bash", "env", "find")
+        stderr = self.expect_output(f"in {self.root}: <plan>\n", "plan", env=only_basics)
+        self.assertEqual(stderr, "")
+
+    def test_works_from_another_folder_and_through_a_symlink(self):
+        elsewhere = self.project.folder
+        self.expect_output(f"in {elsewhere}: <x>\n", "x", cwd=elsewhere)
+        (elsewhere / "link").symlink_to("clone/riffle")
+        self.expect_output(f"in {elsewhere}: <x>\n", "x", cwd=elsewhere, script="./link")
+        on_path = {**os.environ, "PATH": f"{self.root}:{os.environ['PATH']}"}
+        self.expect_output("in /: <x>\n", "riffle", "x", cwd="/", script="env", env=on_path)
+
+    def test_changed_sources_are_built_again(self):
+        self.project.run()
+        main = self.root / "cli/main.cpp"
+        main.write_text(main.read_text().replace("in %s", "now in %s"))
+        self.expect_output(f"now in {self.root}:\n")
+
+    def test_a_failed_build_shows_the_error_and_the_log_and_recovers(self):
+        main = self.root / "cli/main.cpp"
+        good = main.read_text()
+        main.write_text(good.replace("int count", "int cuont"))
+        status, stdout, stderr = self.project.run("plan")
+        self.assertEqual((status, stdout), (1, ""))
+        self.assertIn("cli/main.cpp:5:23: error: ", stderr)
+        log = Path(stderr.split("whole output is in ")[1].strip())
+        self.assertIn("error: ", log.read_text())
+        main.write_text(good)
+        self.expect_output(f"in {self.root}:\n")
+
+    def test_a_failed_configuration_shows_the_error_and_recovers(self):
+        good = (self.root / "CMakeLists.txt").read_text()
+        self.project.write("CMakeLists.txt", "find_package(NoSuchThing REQUIRED)\n")
+        status, _, stderr = self.project.run("plan")
+        self.assertEqual(status, 1)
+        self.assertIn("NoSuchThing", stderr)
+        self.project.write("CMakeLists.txt", good)
+        self.expect_output(f"in {self.root}:\n")
+
+    def test_two_first_runs_at_once(self):
+        first, second = (self.project.popen(word) for word in ("one", "two"))
+        results = [finish(first), finish(second)]
+        outputs = [(status, stdout) for status, stdout, _ in results]
+        self.assertEqual(outputs, [(0, f"in {self.root}: <{w}>\n") for w in ("one", "two")])
+        builds = [stderr for _, _, stderr in results if "100 %" in stderr]
+        self.assertEqual(len(builds), 1, "one builds, the other waits")
+
+    def test_an_interrupted_build_goes_on_in_the_next_run(self):
+        started, proceed = self.project.folder / "started", self.project.folder / "proceed"
+        self.project.write(
+            "wait.sh",
+            f"touch {started}\n"
+            f"for i in $(seq 600); do [ -e {proceed} ] && exec touch $1; sleep 0.1; done\n",
+        )
+        self.project.append(
+            "CMakeLists.txt",
+            "add_custom_command(OUTPUT waited COMMAND sh ${CMAKE_SOURCE_DIR}/wait.sh waited)\n"
+            "add_custom_target(wait DEPENDS waited)\nadd_dependencies(riffle wait)\n",
+        )
+        process = self.project.popen("plan", start_new_session=True)
+        deadline = time.monotonic() + 60
+        while not started.exists():
+            self.assertLess(time.monotonic(), deadline, "the build did not start")
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        status, stdout, stderr = finish(process)
+        self.assertEqual((status, stdout), (130, ""), stderr)
+        self.assertIn("interrupted", stderr)
+        proceed.touch()
+        self.expect_output(f"in {self.root}: <plan>\n", "plan")
+
+    def test_missing_packages_are_named_in_the_line_to_run(self):
+        environment = self.project.path_of(*BASICS, "apt-get")
+        environment |= self.project.empty_package_database()
+        dropped = self.project.give_to_nobody()
+        status, stdout, stderr = self.project.run("plan", env=environment, **dropped)
+        self.assertEqual((status, stdout), (1, ""))
+        self.assertEqual(stderr.splitlines()[-1], INSTALL + BUILD_PACKAGES)
+
+    def test_only_what_is_missing_is_named(self):
+        environment = self.project.path_of(*BASICS) | self.project.empty_package_database()
+        status_file = Path(environment["DPKG_ADMINDIR"]) / "status"
+        status_file.write_text(
+            "Package: cmake\nStatus: install ok installed\nVersion: 1\nArchitecture: all\n"
+            "Maintainer: a\nDescription: b\n"
+        )
+        status, _, stderr = self.project.run("plan", env=environment)
+        self.assertEqual(status, 1)
+        self.assertEqual(stderr.splitlines()[-1], INSTALL + BUILD_PACKAGES.replace("cmake ", ""))
+
+    def test_the_test_verb_names_all_its_packages_at_once(self):
+        environment = self.project.path_of(*BASICS) | self.project.empty_package_database()
+        status, stdout, stderr = self.project.run("test", env=environment)
+        self.assertEqual((status, stdout), (1, ""))
+        line = stderr.splitlines()[-1]
+        self.assertTrue(line.startswith(INSTALL + BUILD_PACKAGES), line)
+        for package in ("libgtest-dev", "clang-format-19", "clang-tidy-19", "clang-19"):
+            self.assertIn(f" {package}", line)
+
+    def test_unknown_options_and_presets_are_answered_with_the_known_ones(self):
+        status, stdout, stderr = self.project.run("test", "--fast")
+        self.assertEqual((status, stdout), (2, ""))
+        self.assertEqual(
+            stderr, "riffle: test: unknown option '--fast'; known: --quick --all --help\n"
+        )
+        environment = {**os.environ, "RIFFLE_PRESET": "relaese"}
+        status, stdout, stderr = self.project.run("plan", env=environment)
+        self.assertEqual((status, stdout), (2, ""))
+        self.assertIn("no preset 'relaese'; known: release debug", stderr)
+
+    def test_the_test_verb_sums_up_and_says_how_to_repeat_what_failed(self):
+        if not (ROOT / ".venv/ready").exists():
+            self.skipTest("needs the Python environment that `tools/lint python` makes")
+        (self.root / ".venv").symlink_to(ROOT / ".venv")
+        self.project.append(
+            "CMakeLists.txt",
+            "if(RIFFLE_BUILD_TESTS)\n  enable_testing()\n"
+            "  add_test(NAME good COMMAND true)\n  add_test(NAME bad COMMAND false)\n"
+            '  add_test(NAME none COMMAND sh -c "exit 77")\n'
+            "  set_tests_properties(none PROPERTIES SKIP_RETURN_CODE 77)\n"
+            "  set_tests_properties(good bad none PROPERTIES LABELS unit)\n"
+            "  add_test(NAME slow COMMAND false)\nendif()\n",
+        )
+        status, stdout, stderr = self.project.run("test", "--quick")
+        lines = stdout.splitlines()
+        # lint format, shell, python and the build pass too.
+        self.assertEqual((status, lines[-1]), (1, "5 passed, 1 failed, 1 skipped"), stdout + stderr)
+        self.assertIn("alone: ctest --preset release --rerun-failed", lines[-2])
+
+
+if __name__ == "__main__":
+    unittest.main()
