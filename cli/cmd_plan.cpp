@@ -1,10 +1,9 @@
-#include "riffle/plan.h"
-
 #include <fmt/format.h>
 
 #include "commands.h"
 #include "common.h"
 #include "riffle/load.h"
+#include "riffle/plan.h"
 #include "riffle/simulate.h"
 
 namespace riffle::cli {
@@ -17,7 +16,12 @@ struct Arguments {
 };
 
 Table plan_table(const Plan& plan) {
-  Table table{{{"#"}, {"strategy", false}, {"step"}, {"exposed"}, {"speed-up"}, {"efficiency"},
+  Table table{{{"#"},
+               {"strategy", false},
+               {"step"},
+               {"exposed"},
+               {"speed-up"},
+               {"efficiency"},
                {"why", false}},
               {}};
   for (const Candidate& candidate : plan.candidates) {
@@ -33,19 +37,17 @@ Table plan_table(const Plan& plan) {
 std::string advice(const Plan& plan, const Trace& trace) {
   const Candidate& best = plan.candidates.front();
   const Candidate& worst = plan.candidates.back();
-  return fmt::format(
-      "{}\non {}\n\nUse {}: {} a step, {:.2f}x faster than {}.\n\n", print(trace), plan.cluster,
-      best.spec, print(best.simulation.iteration),
-      worst.per_effective_step / best.per_effective_step, worst.spec);
+  return fmt::format("{}\non {}\n\nUse {}: {} a step, {:.2f}x faster than {}.\n\n", print(trace),
+                     plan.cluster, best.spec, print(best.simulation.iteration),
+                     worst.per_effective_step / best.per_effective_step, worst.spec);
 }
 
 void run(const Arguments& arguments) {
   const StrategyTable table = StrategyTable::builtin();
   const Trace trace = load_trace(arguments.inputs.trace);
   const Cluster cluster = load_cluster(arguments.inputs.cluster);
-  const auto specs = arguments.strategies.empty()
-                         ? candidate_specs(table)
-                         : expand_strategies(arguments.strategies, table);
+  const auto specs = arguments.strategies.empty() ? candidate_specs(table)
+                                                  : expand_strategies(arguments.strategies, table);
   Plan plan;
   {
     Progress progress;
@@ -65,14 +67,16 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  auto* command = app.add_subcommand("plan", "rank the strategies for a model on a cluster, and why");
+  auto* command =
+      app.add_subcommand("plan", "rank the strategies for a model on a cluster, and why");
   const auto arguments = std::make_shared<Arguments>();
   arguments->inputs.add_to(*command);
   command->add_option("--strategy", arguments->strategies,
                       "only these: NAME[:key=value,...], repeatable (default: every one)");
   arguments->output.add_to(*command);
   command->footer(
-      "Example: riffle plan --trace bert-base --cluster racks:4x4,inner=20us/10Gbps,outer=200us/1Gbps");
+      "Example: riffle plan --trace bert-base --cluster "
+      "racks:4x4,inner=20us/10Gbps,outer=200us/1Gbps");
   command->callback([arguments] { run(*arguments); });
 }
 

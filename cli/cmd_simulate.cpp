@@ -1,11 +1,10 @@
-#include "riffle/simulate.h"
-
 #include <fmt/format.h>
 
 #include "base/json.h"
 #include "commands.h"
 #include "common.h"
 #include "riffle/load.h"
+#include "riffle/simulate.h"
 
 namespace riffle::cli {
 namespace {
@@ -17,16 +16,23 @@ struct Arguments {
 };
 
 Table result_table(const std::vector<std::pair<std::string, Simulation>>& results) {
-  Table table{{{"strategy", false}, {"step"}, {"compute"}, {"exposed"}, {"speed-up"},
-               {"efficiency"}, {"buckets"}, {"sent per worker"}, {"messages"}},
+  Table table{{{"strategy", false},
+               {"step"},
+               {"compute"},
+               {"exposed"},
+               {"speed-up"},
+               {"efficiency"},
+               {"buckets"},
+               {"sent per worker"},
+               {"messages"}},
               {}};
   for (const auto& [spec, result] : results)
-    table.rows.push_back({spec, print(result.iteration), print(result.compute),
-                          print(result.exposed_communication), fmt::format("{:.2f}", result.speedup),
-                          fmt::format("{:.0f} %", result.efficiency * 100),
-                          std::to_string(result.buckets.size()),
-                          print(Bytes{static_cast<std::int64_t>(result.bytes_per_worker)}),
-                          fmt::format("{:.0f}", result.messages_per_worker)});
+    table.rows.push_back(
+        {spec, print(result.iteration), print(result.compute), print(result.exposed_communication),
+         fmt::format("{:.2f}", result.speedup), fmt::format("{:.0f} %", result.efficiency * 100),
+         std::to_string(result.buckets.size()),
+         print(Bytes{static_cast<std::int64_t>(result.bytes_per_worker)}),
+         fmt::format("{:.0f}", result.messages_per_worker)});
   return table;
 }
 
@@ -43,7 +49,8 @@ void run(const Arguments& arguments) {
   if (!arguments.output.json()) return arguments.output.write(result_table(results));
   if (results.size() == 1) return arguments.output.write(to_json(results.front().second));
   Json json{{"results", Json::array()}};
-  for (const auto& [spec, result] : results) json["results"].push_back(Json::parse(to_json(result)));
+  for (const auto& [spec, result] : results)
+    json["results"].push_back(Json::parse(to_json(result)));
   arguments.output.write(json.dump(1) + "\n");
 }
 

@@ -39,12 +39,15 @@ void run(const Output& output) {
     output.write(json.dump(1) + "\n");
     return;
   }
-  Table shown{{{"strategy", false}, {"exact", false}, {"what it does", false},
-               {"options (default first)", false}, {"paper", false}},
+  Table shown{{{"strategy", false},
+               {"exact", false},
+               {"what it does", false},
+               {"options (default first)", false},
+               {"paper", false}},
               {}};
   for (const StrategyInfo& info : table.all())
-    shown.rows.push_back({info.name, info.exact ? "yes" : "no", info.summary, spell_options(info),
-                          info.paper});
+    shown.rows.push_back(
+        {info.name, info.exact ? "yes" : "no", info.summary, spell_options(info), info.paper});
   output.write(shown);
 }
 

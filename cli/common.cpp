@@ -16,7 +16,9 @@ void Output::add_to(CLI::App& command, std::vector<std::string> formats) {
   command.add_option("--output", file, "write the result to a file instead of standard output");
 }
 
-bool Output::colour() const { return file.empty() && ::isatty(STDOUT_FILENO) == 1; }
+bool Output::colour() const {
+  return file.empty() && ::isatty(STDOUT_FILENO) == 1;
+}
 
 void Output::write(const std::string& text) const {
   if (!file.empty())
@@ -30,7 +32,8 @@ void Output::write(const Table& table) const {
 }
 
 void Inputs::add_to(CLI::App& command) {
-  command.add_option("--trace", trace, "a model: built-in name, or a trace file of any known format")
+  command
+      .add_option("--trace", trace, "a model: built-in name, or a trace file of any known format")
       ->capture_default_str();
   command.add_option("--cluster", cluster, "a cluster: flat:, racks:, sites:, fit: or a JSON file")
       ->capture_default_str();
