@@ -7,12 +7,12 @@ packages_for() { # PURPOSE...
   for purpose in "$@"; do
     case $purpose in
       build) echo g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev ;;
-      test) echo libgtest-dev libgmock-dev libbenchmark-dev ;;
+      test) echo libgtest-dev libgmock-dev libbenchmark-dev python3 ;;
       lint) echo clang-format-19 shellcheck ;;
       tidy) echo clang-tidy-19 ;;
       clang) echo clang-19 libclang-rt-19-dev ;;
       bare) echo debootstrap git ;;
-      python) echo python3 python3-venv ca-certificates ;;
+      python) echo python3-venv ca-certificates ;;
       *) fail 1 "no packages are known for '$purpose'" ;;
     esac
   done
