@@ -44,11 +44,12 @@ TEST(Zoo, ParameterTotalsAreThePublishedOnes) {
 
 // WRN-28-10 of the paper has 36 479 194 parameters for CIFAR-10 and no batch norm on shortcuts.
 TEST(Zoo, WideResNetIsThePapersPlusItsShortcutNorms) {
-  EXPECT_EQ(models()["wrn-26-10"].parameters, 36479194 + 2 * (160 + 320 + 640));
+  constexpr std::int64_t shortcuts = 160 + 320 + 640;
+  EXPECT_EQ(models()["wrn-26-10"].parameters, 36479194 + 2 * shortcuts);
   std::int64_t formula = 27 * 16 + 2 * 16;
   for (std::int64_t in = 16, width = 160; width <= 640; in = width, width *= 2)
-    formula += (9 * in + 9 * width + in) * width + 3 * 2 * width  // first block and its shortcut
-               + 3 * (2 * 9 * width * width + 2 * 2 * width);
+    formula += (9 * in + 9 * width + in + 6) * width  // first block, its shortcut, norms
+               + 3 * (18 * width + 4) * width;        // three more, norms
   formula += 640 * 10 + 10;
   EXPECT_EQ(models()["wrn-26-10"].parameters, formula);
 }
@@ -128,7 +129,7 @@ TEST(Zoo, GoogLeNetIsTheOneOfThePublishedTrace) {
   }
   const Trace trace = builtin_trace("googlenet");
   ASSERT_GE(tensors.size(), 2 * trace.layers.size());
-  tensors.erase(tensors.begin(), tensors.end() - 2 * static_cast<int>(trace.layers.size()));
+  tensors.erase(tensors.begin(), tensors.end() - 2 * std::ssize(trace.layers));
   const auto padded = [](std::int64_t n) { return (n + 63) / 64 * 64; };
   for (std::size_t i = 0; i < trace.layers.size(); ++i) {
     const std::int64_t bias = trace.layers[i].elements - tensors[2 * i];

@@ -32,10 +32,11 @@ std::vector<Device> builtin_devices() {
 }
 
 Device builtin_device(std::string_view name) {
-  std::vector<Device> devices = builtin_devices();
+  const std::vector<Device> devices = builtin_devices();
   const auto found = std::ranges::find(devices, name, &Device::name);
   if (found != devices.end()) return *found;
   std::vector<std::string> known;
+  known.reserve(devices.size());
   for (const Device& device : devices) known.push_back(device.name);
   throw UsageError(unknown_name("device", name, known));
 }

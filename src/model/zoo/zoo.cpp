@@ -50,6 +50,7 @@ constexpr std::array kModels{
 
 std::vector<std::string> builtin_traces() {
   std::vector<std::string> names;
+  names.reserve(kModels.size());
   for (const Entry& entry : kModels) names.emplace_back(entry.name);
   return names;
 }
