@@ -67,7 +67,7 @@ ClosedForm closed_form(Algorithm algorithm, Collective collective, int members) 
       if (collective == Collective::all_reduce) return recursive_doubling(n);
       break;
     case Algorithm::tree:
-      // Double binary trees, below no bound of an all-reduce: 2*beta + gamma.
+      // The published beta + gamma is below the bound of any all-reduce; docs/cost.md says why 2.
       return half({.latencies = 2 * std::log2(n),
                    .bytes = 2,
                    .reduced = 1,
