@@ -30,11 +30,16 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
 }
 
-std::string quote(std::string_view text) {
-  constexpr std::size_t limit = 60;
-  std::string shown(text.substr(0, limit));
+std::string one_line(std::string_view text) {
+  std::string shown(text);
   for (char& c : shown)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return shown;
+}
+
+std::string quote(std::string_view text) {
+  constexpr std::size_t limit = 60;
+  const std::string shown = one_line(text.substr(0, limit));
   return text.size() > limit ? fmt::format("'{}...'", shown) : fmt::format("'{}'", shown);
 }
 

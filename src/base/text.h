@@ -13,6 +13,9 @@ namespace riffle {
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 
+// The text with control characters replaced, so that it stays on one line.
+std::string one_line(std::string_view text);
+
 // What one line of an error may quote of a user's text: control characters replaced, cut at 60.
 std::string quote(std::string_view text);
 
