@@ -9,11 +9,12 @@
 namespace riffle {
 namespace {
 
-constexpr int kDeepest = 64;
+constexpr std::size_t kDeepest = 64;
+constexpr int kMostFields = 4096;
 
-// Nesting is counted before the parser recurses; brackets inside strings do not count.
-void refuse_deep_nesting(std::string_view text, std::string_view source) {
-  int depth = 0;
+// Levels and fields are counted before the parser sees them; what is inside strings does not count.
+void refuse_unusual_shape(std::string_view text, std::string_view source) {
+  std::vector<int> fields;  // colons so far, per open bracket
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -23,10 +24,13 @@ void refuse_deep_nesting(std::string_view text, std::string_view source) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > kDeepest)
+      fields.push_back(0);
+      if (fields.size() > kDeepest)
         usage_error("{}: JSON nested deeper than {} levels at byte {}", source, kDeepest, i);
     } else if (c == ']' || c == '}') {
-      --depth;
+      if (!fields.empty()) fields.pop_back();
+    } else if (c == ':' && !fields.empty() && ++fields.back() > kMostFields) {
+      usage_error("{}: JSON object with more than {} fields at byte {}", source, kMostFields, i);
     }
   }
 }
@@ -34,7 +38,7 @@ void refuse_deep_nesting(std::string_view text, std::string_view source) {
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view source) {
-  refuse_deep_nesting(text, source);
+  refuse_unusual_shape(text, source);
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
@@ -42,6 +46,11 @@ Json parse_json(std::string_view text, std::string_view source) {
   } catch (const Json::exception&) {
     usage_error("{}: a number does not fit", source);
   }
+}
+
+std::string valid_utf8(std::string_view text) {
+  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace))
+      .get<std::string>();
 }
 
 void JsonReader::expect_document(std::string_view kind, int version) const {
@@ -95,12 +104,15 @@ double JsonReader::number_at_least(double low) const {
 
 std::int64_t JsonReader::integer(std::int64_t low, std::int64_t high) const {
   if (!value_->is_number()) fail("expected a whole number");
-  const auto value = value_->get<double>();
-  if (value != std::floor(value)) fail("expected a whole number");
-  if (value < static_cast<double>(low) || value > static_cast<double>(high))
-    fail(fmt::format("must be from {} to {}", low, high));
-  return value_->is_number_integer() ? value_->get<std::int64_t>()
-                                     : static_cast<std::int64_t>(value);
+  const auto rounded = value_->get<double>();
+  if (rounded != std::floor(rounded)) fail("expected a whole number");
+  // A double tells whether it fits 64 bits at all; those are compared exactly.
+  const bool fits = rounded >= -0x1p62 && rounded <= 0x1p62;
+  const std::int64_t value = !fits                         ? 0
+                             : value_->is_number_integer() ? value_->get<std::int64_t>()
+                                                           : static_cast<std::int64_t>(rounded);
+  if (!fits || value < low || value > high) fail(fmt::format("must be from {} to {}", low, high));
+  return value;
 }
 
 bool JsonReader::boolean() const {

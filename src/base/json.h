@@ -13,9 +13,13 @@ namespace riffle {
 // Order of insertion is kept, so that files read as they were designed.
 using Json = nlohmann::ordered_json;
 
-// Parses text; `source` is the file's name for errors. Refuses nesting deeper than 64 levels, which
-// no document of ours has, before recursion could hurt.
+// Parses text; `source` is the file's name for errors. Refuses nesting deeper than 64 levels and
+// objects of more than 4096 fields, which no document of ours has, before recursion or the search
+// for a field could hurt.
 Json parse_json(std::string_view text, std::string_view source);
+
+// The text as JSON can hold it: bytes that are no UTF-8 become U+FFFD.
+std::string valid_utf8(std::string_view text);
 
 // A value and the path that led to it ("plan.json: layers[3].elements"). Cheap to copy; the
 // document must outlive it.
@@ -32,6 +36,8 @@ class JsonReader {
   [[nodiscard]] std::size_t size() const;  // of an array; UsageError for anything else
   [[nodiscard]] JsonReader at(std::size_t index) const;
 
+  [[nodiscard]] bool is_text() const { return value_->is_string(); }
+  [[nodiscard]] bool is_number() const { return value_->is_number(); }
   [[nodiscard]] std::string text() const;
   [[nodiscard]] double number() const;  // finite
   [[nodiscard]] double number_at_least(double low) const;
