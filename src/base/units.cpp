@@ -54,6 +54,7 @@ double parse_quantity(std::string_view text, std::string_view what, std::span<co
     if (suffix != unit.name) continue;
     const double value = unit.to_base(parse_number(text.substr(0, digits), what));
     if (value < 0) usage_error("{}: {} is negative", what, quote(text));
+    if (!std::isfinite(value)) usage_error("{}: {} is too large", what, quote(text));
     return value;
   }
   if (suffix.empty())
@@ -80,15 +81,22 @@ std::string print_as(double value, std::span<const Unit> units) {
   return fmt::format("{} {}", significant(unit.from_base(value)), unit.name);
 }
 
-// The shortest of all spellings that parse back to the same value.
+// The shortest of all spellings that parse back to the same value. Scaling rounds, so the number
+// that scales back to the value may be a neighbour of the one computed: two steps off at most.
 std::string spell_as(double value, std::span<const Unit> units) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   std::string best;
   for (const Unit& unit : units) {
-    double scaled = unit.from_base(value);
-    if (unit.to_base(std::round(scaled)) == value) scaled = std::round(scaled);
-    std::string text = fmt::format("{}{}", scaled, unit.name);
-    if (unit.to_base(scaled) == value && (best.empty() || text.size() < best.size()))
-      best = std::move(text);
+    const double scaled = unit.from_base(value);
+    const double below = std::nextafter(scaled, -infinity);
+    const double above = std::nextafter(scaled, infinity);
+    for (const double candidate :
+         {std::round(scaled), scaled, below, above, std::nextafter(below, -infinity),
+          std::nextafter(above, infinity)}) {
+      if (unit.to_base(candidate) != value) continue;
+      std::string text = fmt::format("{}{}", candidate, unit.name);
+      if (best.empty() || text.size() < best.size()) best = std::move(text);
+    }
   }
   return best;
 }
@@ -150,13 +158,7 @@ std::string spell(SecondsPerByte cost) {
 }
 
 std::string spell_percent(double fraction) {
-  // Multiplying rounds, so the number that divides back to the fraction may be a neighbour.
-  const double percent = fraction * 100;
-  const double infinity = std::numeric_limits<double>::infinity();
-  for (const double candidate : {std::round(percent), percent, std::nextafter(percent, 0),
-                                 std::nextafter(percent, infinity)})
-    if (candidate / 100 == fraction) return fmt::format("{}%", candidate);
-  return fmt::format("{}%", percent);
+  return spell_as(fraction, kPercent);
 }
 
 }  // namespace riffle

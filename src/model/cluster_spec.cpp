@@ -168,7 +168,7 @@ std::string spell_common(const Cluster& cluster) {
     if (cluster.workers[rank].slow != 1)
       text += fmt::format(",slow={}*{}", rank, cluster.workers[rank].slow);
   if (cluster.jitter > 0) text += fmt::format(",jitter={}", spell_percent(cluster.jitter));
-  if (cluster.straggle.probability > 0)
+  if (cluster.straggle != Straggle{})
     text += fmt::format(",straggle={}*{}", spell_percent(cluster.straggle.probability),
                         cluster.straggle.factor);
   if (cluster.optimizer_step.count() > 0)
