@@ -87,7 +87,7 @@ struct Cluster {
   [[nodiscard]] int size() const { return static_cast<int>(workers.size()); }
   // One way, worker to worker; zero for a worker and itself.
   [[nodiscard]] Seconds latency(Rank from, Rank to) const;
-  // Domain indices from the worker's own up to the root.
+  // Domain indices from the worker's own up to the root; none for a fit.
   [[nodiscard]] std::vector<int> ancestors(Rank rank) const;
 };
 

@@ -26,6 +26,7 @@ Seconds Cluster::latency(Rank from, Rank to) const {
 
 std::vector<int> Cluster::ancestors(Rank rank) const {
   std::vector<int> path;
+  if (fit) return path;
   for (int domain = workers[rank].domain; domain >= 0; domain = domains[domain].parent)
     path.push_back(domain);
   return path;

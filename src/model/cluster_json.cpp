@@ -43,6 +43,14 @@ WorkerSpec get_worker(const JsonReader& reader, const Cluster& cluster) {
   return worker;
 }
 
+Cluster parse_spec(const JsonReader& spec) {
+  try {
+    return parse_cluster(spec.text());
+  } catch (const UsageError& error) {
+    usage_error("{}: {}", spec.where(), error.what());
+  }
+}
+
 void read_optional_fields(const JsonReader& reader, Cluster& cluster) {
   if (reader.has("algorithm"))
     cluster.algorithm =
@@ -100,7 +108,7 @@ Cluster cluster_from_json(std::string_view text, std::string_view source) {
   const Json json = parse_json(text, source);
   const JsonReader reader(json, std::string(source));
   reader.expect_document("cluster", kVersion);
-  if (reader.has("spec")) return parse_cluster(reader.at("spec").text());
+  if (reader.has("spec")) return parse_spec(reader.at("spec"));
   Cluster cluster;
   if (reader.has("fit")) {
     const JsonReader fit = reader.at("fit");

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "model/group_json.h"
 #include "riffle/error.h"
 
 namespace riffle {
@@ -82,10 +83,7 @@ Exchange read_exchange(const JsonReader& reader) {
   exchange.bucket = static_cast<int>(reader.at("bucket").integer(0, 1 << 30));
   exchange.payload = read_enum<Payload>(kPayloads, reader, "payload");
   const JsonReader group = reader.at("group");
-  std::vector<Rank> ranks;
-  for (std::size_t i = 0; i < group.size(); ++i)
-    ranks.push_back(static_cast<Rank>(group.at(i).integer(0, 1 << 30)));
-  exchange.group = Group(std::move(ranks));
+  exchange.group = read_group(group, 1 << 30);
   if (reader.has("weights")) {
     const JsonReader weights = reader.at("weights");
     if (weights.size() != group.size()) weights.fail("needs one weight per member");
@@ -93,7 +91,7 @@ Exchange read_exchange(const JsonReader& reader) {
       exchange.weights.push_back(weights.at(i).number_at_least(0));
   }
   exchange.collective = read_enum<Collective>(kCollectives, reader, "collective");
-  if (reader.has("shift"))
+  if (exchange.collective == Collective::shift)
     exchange.shift = static_cast<int>(reader.at("shift").integer(0, 1 << 30));
   exchange.algorithm =
       parse_algorithm(reader.at("algorithm").text(), reader.at("algorithm").where());

@@ -61,6 +61,7 @@ Event read_event(const JsonReader& reader) {
   event.step = args.at("step").integer(0, std::int64_t{1} << 53);
   event.start = args.at("start").seconds();
   event.end = args.at("end").seconds();
+  if (event.end < event.start) args.at("end").fail("is before the start");
   return event;
 }
 

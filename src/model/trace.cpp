@@ -88,6 +88,7 @@ void validate(const Trace& trace, std::string_view source) {
     check_time(layer.backward, fmt::format("layers[{}].backward", i));
   }
   check_time(trace.optimizer_step, "optimizer_step");
+  check_time(trace.compute(), "sum of all times");
   if (trace.compute().count() <= 0) usage_error("{}: all times of the trace are zero", source);
 }
 

@@ -8,14 +8,15 @@
 #include <numeric>
 
 #include "base/json.h"
+#include "model/group_json.h"
 #include "riffle/error.h"
 
 namespace riffle {
 
 Group::Group(std::vector<Rank> ranks) {
   if (!std::ranges::is_sorted(ranks)) std::ranges::sort(ranks);
-  if (std::ranges::adjacent_find(ranks) != ranks.end())
-    usage_error("group {{{}}}: a rank occurs twice", fmt::join(ranks, " "));
+  const auto twice = std::ranges::adjacent_find(ranks);
+  if (twice != ranks.end()) usage_error("group: rank {} occurs twice", *twice);
   ranks_ = std::make_shared<const std::vector<Rank>>(std::move(ranks));
 }
 
@@ -37,8 +38,8 @@ World::World(Cluster within, Membership live)
     : membership(std::move(live)), cluster(std::move(within)) {
   if (membership.ranks.empty()) usage_error("world: no rank is alive");
   if (membership.ranks.ranks().front() < 0 || membership.ranks.ranks().back() >= cluster.size())
-    usage_error("world: ranks {} are not in a cluster of {} workers", print(membership.ranks),
-                cluster.size());
+    usage_error("world: ranks {} to {} are not in a cluster of {} workers",
+                membership.ranks.ranks().front(), membership.ranks.ranks().back(), cluster.size());
 }
 
 Partition World::racks() const {
@@ -91,15 +92,24 @@ World world_from_json(std::string_view text, std::string_view source) {
   const Json json = parse_json(text, source);
   const JsonReader reader(json, std::string(source));
   reader.expect_document("world", 1);
-  const JsonReader list = reader.at("ranks");
+  const std::string where = reader.at("cluster").where();  // before the field is used: it may miss
+  Cluster cluster = cluster_from_json(json["cluster"].dump(), where);
   Membership membership;
   membership.epoch = static_cast<std::uint64_t>(reader.at("epoch").integer(0, 1LL << 53));
+  membership.ranks = read_group(reader.at("ranks"), cluster.size() - 1);
+  if (membership.ranks.empty()) reader.at("ranks").fail("no rank is alive");
+  return {std::move(cluster), std::move(membership)};
+}
+
+Group read_group(const JsonReader& list, Rank last) {
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < list.size(); ++i)
-    ranks.push_back(static_cast<Rank>(list.at(i).integer(0, 1 << 30)));
-  membership.ranks = Group(std::move(ranks));
-  const JsonReader cluster = reader.at("cluster");
-  return {cluster_from_json(json["cluster"].dump(), cluster.where()), std::move(membership)};
+    ranks.push_back(static_cast<Rank>(list.at(i).integer(0, last)));
+  try {
+    return Group(std::move(ranks));
+  } catch (const UsageError& error) {
+    usage_error("{}: {}", list.where(), error.what());
+  }
 }
 
 }  // namespace riffle
