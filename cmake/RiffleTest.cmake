@@ -10,6 +10,7 @@ function(riffle_test name)
   endif()
   add_executable(${name}_test ${ARG_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest_main)
+  target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name}_test PRIVATE
     RIFFLE_SHARED_DIR="${RIFFLE_SHARED_DIR}"
     RIFFLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
