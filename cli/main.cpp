@@ -21,6 +21,7 @@ void add_verbs(CLI::App& app) {
   add_simulate(app);
   add_explain(app);
   add_strategies(app);
+  add_trace(app);
 }
 
 // CLI11 would call a misspelled verb an unexpected argument; a wrong name is answered with the

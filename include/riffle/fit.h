@@ -4,14 +4,9 @@
 #include <span>
 
 #include "riffle/cost.h"
+#include "riffle/import.h"
 
 namespace riffle {
-
-struct MeasuredPoint {
-  Bytes size;
-  Seconds time{};
-  bool operator==(const MeasuredPoint&) const = default;
-};
 
 struct LinearFit {
   LinearCost cost;
@@ -30,7 +25,8 @@ struct PiecewiseFit {
 
 // The best curve of at most `most_pieces` lines, in relative error, by dynamic programming over the
 // places to cut; a further piece must lower the error by enough to pay for its three numbers
-// (Bayesian information criterion). Jumps are allowed: protocols switch.
+// (Bayesian information criterion). Jumps are allowed: protocols switch. No piece has a negative
+// start-up or cost per byte.
 PiecewiseFit fit_piecewise(std::span<const MeasuredPoint> points, int most_pieces = 6);
 
 }  // namespace riffle

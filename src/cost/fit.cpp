@@ -31,9 +31,17 @@ struct Moments {
     const long double b = (w * wxy - wx * wy) / spread;
     return {Seconds(static_cast<double>((wy - b * wx) / w)), {static_cast<double>(b)}};
   }
-  // Weighted sum of squared differences from the line.
+  // The best line that costs nothing negative: a few points at the end must not bend what lies
+  // beyond them.
+  [[nodiscard]] LinearCost sane_line() const {
+    const LinearCost best = line();
+    if (best.a.count() < 0) return {Seconds{}, {static_cast<double>(wxy / wxx)}};
+    if (best.b.value < 0) return {Seconds(static_cast<double>(wy / w)), {}};
+    return best;
+  }
+  // Weighted sum of squared differences from that line.
   [[nodiscard]] double error() const {
-    const LinearCost cost = line();
+    const LinearCost cost = sane_line();
     const long double a = cost.a.count();
     const long double b = cost.b.value;
     const long double sum =
@@ -145,7 +153,7 @@ PiecewiseFit fit_piecewise(std::span<const MeasuredPoint> points, int most_piece
   for (int k = pieces_that_pay(table, end) - 1; k >= 0; --k) {
     const std::size_t begin = table.cut[k][end];
     const Bytes from = begin == 0 ? Bytes{0} : sorted[begin].size;
-    pieces.push_back({from, (prefix[end] - prefix[begin]).line(), Algorithm::automatic});
+    pieces.push_back({from, (prefix[end] - prefix[begin]).sane_line(), Algorithm::automatic});
     end = begin;
   }
   std::ranges::reverse(pieces);

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "riffle/error.h"
 #include "riffle/random.h"
 
@@ -49,6 +51,33 @@ TEST(Fit, RefusesWhatHasNoLine) {
   const std::vector<MeasuredPoint> zero{{Bytes{8}, Seconds(0)}, {Bytes{9}, Seconds(1)}};
   EXPECT_THROW(fit_linear(zero), UsageError);
   EXPECT_THROW(fit_piecewise({}), UsageError);
+}
+
+struct OsuRow {
+  const char* file;
+  double a;
+  double b;
+};
+
+// The published logs between 200 and 500 kB give the published lines.
+TEST(Fit, OsuLogs) {
+  const std::filesystem::path folder =
+      std::filesystem::path(RIFFLE_SHARED_DIR) / "data/traces/googlenet-k80";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no published measurements at " << folder;
+  for (const OsuRow& row : {OsuRow{"allreduce2.log", 1.21e-4, 1.63e-9},
+                            {"allreduce4.log", 1.68e-4, 2.42e-9},
+                            {"allreduce8.log", 1.11e-3, 1.99e-9}}) {
+    auto points = load_osu_file(folder / row.file);
+    // One line cannot follow the protocol's jumps; pieces can.
+    EXPECT_LT(fit_piecewise(points).relative_residual, fit_linear(points).relative_residual / 3)
+        << row.file;
+    std::erase_if(points, [](const MeasuredPoint& point) {
+      return point.size < Bytes{200'000} || point.size > Bytes{500'000};
+    });
+    const LinearFit fit = fit_linear(points);
+    EXPECT_NEAR(fit.cost.a.count(), row.a, 0.005 * row.a) << row.file;
+    EXPECT_NEAR(fit.cost.b.value, row.b, 0.005 * row.b) << row.file;
+  }
 }
 
 }  // namespace
