@@ -57,13 +57,15 @@ apt_progress() { # LABEL: reads apt's Status-Fd lines "dlstatus:1:12.5:Retrievin
   done | show_progress "$1"
 }
 
+# Status lines go to the pipe and all else to the log. The shell in between is for sudo, which passes
+# on no other file than the first three.
 apt_install() { # LOG PREFIX PACKAGE...
   local log=$1 prefix=$2
   shift 2
   # shellcheck disable=SC2086 # an empty prefix must vanish
-  $prefix env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-    -o APT::Status-Fd=1 -o DPkg::Lock::Timeout=300 "$@" 2>&1 </dev/null |
-    tee -i "$log" | apt_progress "installing $# packages"
+  $prefix sh -c 'DEBIAN_FRONTEND=noninteractive exec apt-get "$@" 3>&1 1>&2' apt-get \
+    install --yes --no-install-recommends -o APT::Status-Fd=3 -o DPkg::Lock::Timeout=300 "$@" \
+    </dev/null 2>"$log" | apt_progress "installing $# packages"
 }
 
 need_packages() { # PURPOSE...
@@ -86,6 +88,6 @@ need_packages() { # PURPOSE...
 }
 
 show_apt_failure() { # LOG
-  grep -E '^(E|W|Err):' "$1" >&2 || tail -n 20 "$1" >&2
+  grep -E -A 2 '^(E|W|Err|dpkg: error)' "$1" >&2 || tail -n 20 "$1" >&2
   fail 1 "apt-get failed; its whole output is in $PWD/$1"
 }
