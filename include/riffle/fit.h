@@ -4,14 +4,9 @@
 #include <span>
 
 #include "riffle/cost.h"
+#include "riffle/import.h"
 
 namespace riffle {
-
-struct MeasuredPoint {
-  Bytes size;
-  Seconds time{};
-  bool operator==(const MeasuredPoint&) const = default;
-};
 
 struct LinearFit {
   LinearCost cost;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/files.h"
 #include "base/text.h"
 #include "riffle/error.h"
+#include "riffle/import.h"
 #include "riffle/zoo.h"
 
 namespace riffle {
@@ -16,7 +16,7 @@ Trace load_trace(const std::string& name_or_file) {
   const std::filesystem::path path(name_or_file);
   std::error_code ignored;
   if (path.has_extension() || path.has_parent_path() || std::filesystem::exists(path, ignored))
-    return trace_from_json(read_file(path), name_or_file);
+    return load_trace_file(path);
   throw UsageError(unknown_name("model", name_or_file, known) + ", or a trace file");
 }
 
