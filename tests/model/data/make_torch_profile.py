@@ -7,6 +7,7 @@ Trimmed: operators below another operator, arguments no reader needs, names of t
 
 import json
 import sys
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -16,7 +17,7 @@ KEPT_ARGS = ("External id", "Sequence number", "Fwd thread id", "Input Dims", "I
 FUNCTION = "autograd::engine::evaluate_function: "
 
 
-def record(path: str) -> None:
+def record(path: Path) -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = nn.Sequential(
@@ -39,7 +40,7 @@ def record(path: str) -> None:
         activities=[ProfilerActivity.CPU],
         record_shapes=True,
         schedule=schedule(wait=1, warmup=2, active=2),
-        on_trace_ready=lambda done: done.export_chrome_trace(path),
+        on_trace_ready=lambda done: done.export_chrome_trace(str(path)),
     ) as profiler:
         for _ in range(5):
             optimizer.zero_grad()
@@ -50,9 +51,8 @@ def record(path: str) -> None:
             profiler.step()
 
 
-def trim(path: str) -> None:
-    with open(path) as file:
-        document = json.load(file)
+def trim(path: Path) -> None:
+    document = json.loads(path.read_text())
     for key in ("host_name", "traceName", "trace_id"):
         document.pop(key, None)
     kept = []
@@ -72,10 +72,10 @@ def trim(path: str) -> None:
     lines = ",\n".join(json.dumps(event) for event in kept)
     document["traceEvents"] = []
     head = json.dumps(document).removesuffix("[]}")
-    with open(path, "w") as file:
-        file.write(f"{head}[\n{lines}\n]}}\n")
+    path.write_text(f"{head}[\n{lines}\n]}}\n")
 
 
 if __name__ == "__main__":
-    record(sys.argv[1])
-    trim(sys.argv[1])
+    output = Path(sys.argv[1])
+    record(output)
+    trim(output)
