@@ -164,9 +164,19 @@ void PatternOperation::give_up(CommFailure failure, Rank culprit,
     std::copy_n(detail.begin(), std::min(detail.size(), notice.detail.size()),
                 notice.detail.begin());
     header_.gave_up = 1;
+    std::vector<char> told(call_.group.size());
     std::vector<Request> requests;
-    for (const auto& [member, tag] : waiting)
-      tell(member, tag, std::as_bytes(std::span(&notice, 1)), requests);
+    for (const auto& [member, tag] : waiting) {
+      if (engine_->failure(rank_of(member))) continue;
+      if (std::exchange(told[member], 1) == 0)
+        tell(member, std::as_bytes(std::span(&notice, 1)), requests);
+      requests.push_back(engine_->send(rank_of(member), tag, odd_byte));
+    }
+    // Members of another call may wait for us though our call has nothing for them.
+    if (failure == CommFailure::mismatch)
+      for (int member = 0; member < call_.group.size(); ++member)
+        if (member != me_ && greeted_[member] == 0 && told[member] == 0)
+          tell(member, std::as_bytes(std::span(&notice, 1)), requests);
     const Deadline until = after(patience);
     for (Request& request : requests) {
       try {
@@ -179,16 +189,14 @@ void PatternOperation::give_up(CommFailure failure, Rank culprit,
   }
 }
 
-void PatternOperation::tell(int member, const Tag& owed_tag, std::span<const std::byte> notice,
+void PatternOperation::tell(int member, std::span<const std::byte> notice,
                             std::vector<Request>& requests) {
-  const Rank rank = rank_of(member);
-  if (engine_->failure(rank)) return;
   const std::uint32_t sequence = tags_.sequence[member];
-  requests.push_back(engine_->send(rank, {tags_.channel, sequence, notice_round}, notice));
+  requests.push_back(
+      engine_->send(rank_of(member), {tags_.channel, sequence, notice_round}, notice));
   // Again where it was on its way and may have been cancelled; a second one is never looked at.
-  requests.push_back(engine_->send(rank, {tags_.channel, sequence, header_round},
+  requests.push_back(engine_->send(rank_of(member), {tags_.channel, sequence, header_round},
                                    std::as_bytes(std::span(&header_, 1))));
-  requests.push_back(engine_->send(rank, owed_tag, odd_byte));
 }
 
 }  // namespace riffle

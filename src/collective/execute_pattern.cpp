@@ -86,15 +86,19 @@ bool PatternOperation::next_strand(Strand& strand) {
   if (next_ == plan_.strands()) return false;
   strand.index = next_++;
   strand.round = 0;
-  // A shift weighs both operands when it adds them. Who is alone has the mean already.
-  const bool alone = plan_.pattern().rounds() == 0;
-  const bool unweighed =
-      alone ? call_.reduction == Reduction::mean : call_.operation == Operation::shift;
-  const double weight = unweighed ? 1 : own_weight_;
+  const double weight = weight_before_the_first_round();
   if (weight != 1)
     for (const Range& range : plan_.ranges_of_strand(strand.index))
       scale_in_place(at(range.begin), weight, range.count, call_.data.dtype);
   return true;
+}
+
+double PatternOperation::weight_before_the_first_round() const {
+  const bool shift = call_.operation == Operation::shift;
+  if (plan_.pattern().rounds() > 0) return shift ? 1 : own_weight_;  // a shift weighs as it adds
+  // Alone: the mean is there already; a shift adds one's own value to itself.
+  if (call_.reduction == Reduction::mean) return 1;
+  return shift ? 2 * own_weight_ : own_weight_;
 }
 
 // Posts rounds until there is something to wait for or nothing left to do.

@@ -69,6 +69,7 @@ class PatternOperation {
 
   void run(Strand& strand);
   bool next_strand(Strand& strand);
+  [[nodiscard]] double weight_before_the_first_round() const;
   void post_round(Strand& strand);
   void post_receives(Strand& strand);
   void post_sends(Strand& strand);
@@ -92,8 +93,7 @@ class PatternOperation {
   void compare(int member, CallHeader theirs);
   void compare_late_greeting(int member);
   void give_up(CommFailure failure, Rank culprit, std::string_view detail) noexcept;
-  void tell(int member, const Tag& owed, std::span<const std::byte> notice,
-            std::vector<Request>& requests);
+  void tell(int member, std::span<const std::byte> notice, std::vector<Request>& requests);
   [[nodiscard]] std::vector<std::pair<int, Tag>> owed() const;
   void throw_if_late();
 

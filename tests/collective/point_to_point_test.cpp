@@ -4,42 +4,21 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
-#include "riffle/engines.h"
 #include "support/calls.h"
+#include "support/ranks.h"
 
 namespace riffle {
 namespace {
 
+using test::hosts_of_three;
 using test::MadeCall;
+using test::run_ranks;
 using test::Values;
 
 constexpr Operation operations[] = {Operation::all_reduce, Operation::reduce_scatter,
                                     Operation::all_gather, Operation::broadcast,
                                     Operation::shift,      Operation::barrier};
 constexpr DType dtypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
-
-// Hosts of three ranks, the last may be smaller, so that two_level meets unequal racks.
-std::vector<std::string> hosts_of_three(int n) {
-  std::vector<std::string> hosts;
-  for (int r = 0; r < n; ++r) hosts.push_back("host" + std::to_string(r / 3));
-  return hosts;
-}
-
-// Runs a body on every rank; an exception is a failure.
-void run_ranks(LoopbackWorld& world, const std::function<void(Rank)>& body) {
-  std::vector<std::thread> threads;
-  for (Rank rank = 0; rank < world.size(); ++rank)
-    threads.emplace_back([&, rank] {
-      try {
-        body(rank);
-      } catch (const std::exception& error) {
-        ADD_FAILURE() << "rank " << rank << ": " << error.what();
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-}
 
 std::vector<MadeCall> calls_of(Algorithm algorithm, int n) {
   std::vector<MadeCall> calls;

@@ -50,7 +50,6 @@ Expected expected(const MadeCall& made, const std::vector<Values>& inputs, int m
       return {inputs[made.call.root].at(i), 0};
     case Operation::shift: {
       const int places = ((made.call.places % n) + n) % n;
-      if (places == 0) return reduced(made, inputs, {me}, i);
       return reduced(made, inputs, {me, (me - places + n) % n}, i);
     }
     case Operation::barrier:
