@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <mutex>
 
 #include "collective/point_to_point.h"
 #include "support/calls.h"
@@ -108,9 +107,9 @@ class Failure : public testing::TestWithParam<std::tuple<Operation, Algorithm>> 
 
 TEST_P(Failure, IsNamedByAllWhoDependOnIt) {
   const auto [operation, algorithm] = GetParam();
-  for (const Fault fault : {Fault::kill, Fault::freeze})
-    for (const int ranks : {2, 5})
-      for (const int steps : {0, 1, 4, 12}) play({operation, algorithm, fault, ranks, steps});
+  for (const int ranks : {2, 5})
+    for (const int steps : {0, 1, 4, 12}) play({operation, algorithm, Fault::kill, ranks, steps});
+  for (const int steps : {0, 4}) play({operation, algorithm, Fault::freeze, 5, steps});
 }
 
 INSTANTIATE_TEST_SUITE_P(
