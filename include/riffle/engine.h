@@ -77,7 +77,8 @@ struct Wait {
   CommContext context;
   // The wait fails as soon as one of these has failed, naming it; the request's own peer is always
   // among them. A collective passes its group, so that every member learns who died and not only
-  // the neighbours.
+  // the neighbours. A rank that has closed its engine in good order counts only where it is the
+  // peer itself: it may have finished its part.
   std::span<const Rank> watch = {};
 };
 
@@ -103,6 +104,11 @@ class Buffer {
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
   [[nodiscard]] std::byte* data() const { return bytes_.data(); }
   [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+  // Leaves the memory to the engine, which keeps it to its end: peers may still be reading it.
+  std::span<std::byte> keep() && {
+    engine_ = nullptr;
+    return std::exchange(bytes_, {});
+  }
   // The buffer as elements of T.
   template <typename T>
   [[nodiscard]] std::span<T> as() const {

@@ -211,26 +211,28 @@ void HostEngine::ring(std::span<const Rank> ranks, int bell) {
 
 void HostEngine::wait(int bell, Ready ready, const Wait& how) {
   RIFFLE_CHECK(!how.watch.empty());
-  wait_on(segment(world_.self).header().bells[static_cast<std::size_t>(bell)], ready, how.watch,
-          how);
+  wait_on(segment(world_.self).header().bells[static_cast<std::size_t>(bell)], ready, {}, how);
 }
 
 // `also` are watched besides how.watch; the first of them is named when time runs out.
 void HostEngine::wait_on(Bell& bell, Ready ready, std::span<const Rank> also, const Wait& how) {
   if (look(patience_, ready)) return;
   const auto failed = [&](Rank rank) { return failure(rank).has_value(); };
+  const auto broke = [&](Rank rank) { return liveness_->broken(rank); };
   while (true) {
     const bool broken = std::any_of(also.begin(), also.end(), failed) ||
-                        std::any_of(how.watch.begin(), how.watch.end(), failed) ||
+                        std::any_of(how.watch.begin(), how.watch.end(), broke) ||
                         failed(world_.self);
     const auto left = how.deadline - Clock::now();
     if (ready()) return;  // after the looks above: what came before a failure counts
     if (broken) {
       throw_failed(also, how.context);
-      throw_failed(how.watch, how.context);
+      for (const Rank rank : how.watch)
+        if (broke(rank)) throw_failed(std::span(&rank, 1), how.context);
     }
     if (left <= Clock::duration::zero())
-      fail(also.front(), CommFailure::timed_out, how.context, "");
+      fail(also.empty() ? how.watch.front() : also.front(), CommFailure::timed_out, how.context,
+           "");
     bell.sleep(ready, std::min<std::chrono::nanoseconds>(left, longest_sleep));
   }
 }

@@ -33,7 +33,7 @@ struct Layout {
     return round_up(sizeof(SegmentHeader), page_bytes);
   }
   [[nodiscard]] constexpr std::size_t board_bytes() const {
-    return static_cast<std::size_t>(size) * 2 * page_bytes;
+    return static_cast<std::size_t>(size) * 3 * page_bytes;
   }
   [[nodiscard]] constexpr std::size_t ring(int to) const {
     return board() + board_bytes() + static_cast<std::size_t>(to) * ring_stride;

@@ -79,10 +79,16 @@ std::optional<CommFailure> Liveness::failure(Rank rank) const {
   const std::uint8_t failed =
       failed_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire);
   if (failed != alive) return static_cast<CommFailure>(failed);
-  if (rank != self_ &&
-      headers_[static_cast<std::size_t>(rank)]->left.load(std::memory_order_acquire) != 0)
-    return CommFailure::died;
+  const SegmentHeader& header = *headers_[static_cast<std::size_t>(rank)];
+  if (rank == self_ && header.fenced.load(std::memory_order_acquire) != 0)
+    return CommFailure::aborted;
+  if (rank != self_ && header.left.load(std::memory_order_acquire) != 0) return CommFailure::died;
   return std::nullopt;
+}
+
+bool Liveness::broken(Rank rank) const {
+  return failure(rank).has_value() &&
+         (rank == self_ || headers_[static_cast<std::size_t>(rank)]->left.load() == 0);
 }
 
 std::string Liveness::detail(Rank rank) const {

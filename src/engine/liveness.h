@@ -25,7 +25,10 @@ class Liveness {
   Liveness(const Liveness&) = delete;
   Liveness& operator=(const Liveness&) = delete;
 
+  // Why a rank can no longer be talked to, be it that it has left in good order.
   [[nodiscard]] std::optional<CommFailure> failure(Rank rank) const;
+  // Whether it has failed while it still took part.
+  [[nodiscard]] bool broken(Rank rank) const;
   // What is known beyond the kind, for the error.
   [[nodiscard]] std::string detail(Rank rank) const;
   void mark_failed(Rank rank, CommFailure failure);
