@@ -1,0 +1,98 @@
+// Collectives over any list of ranks. A group costs nothing: it is a list, there is no set-up and
+// no traffic to make one.
+//
+// Order. A lane is serial on each rank: on one lane, any two ranks must make the calls they share
+// in the same order (they do: all compute the same program), one at a time. Lanes are independent
+// of each other; calls of several lanes run side by side, each on the thread that made it. A call
+// that failed counts as made. Members that may have stopped at different calls go on together in a
+// higher epoch, where counting starts anew.
+//
+// Results are bit-identical on all members, and from run to run for one group and algorithm: the
+// operands of an element are added in rank order, 16-bit types in f32 (f64 in f64).
+//
+// Mismatched calls (size, dtype, operation, order) are CommError (mismatch) on the members that
+// see them, with both calls in words. docs/engines.md says for each collective and algorithm
+// whether a survivor's buffer is untouched or undefined after an error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "riffle/engine.h"
+#include "riffle/trace.h"
+#include "riffle/world.h"
+
+namespace riffle {
+
+// Elements to work on, in place; each type needs its natural alignment.
+struct Elements {
+  std::byte* data = nullptr;
+  std::size_t count = 0;
+  DType dtype = DType::f32;
+};
+Elements elements(std::span<float> values);
+Elements elements(std::span<double> values);
+
+enum class Reduction { sum, mean };
+
+struct CollectiveOptions {
+  // 0..15; calls of one lane are serial, lanes run side by side.
+  int lane = 0;
+  Reduction reduction = Reduction::mean;
+  // Per member, in the group's order; empty means 1 for each. The sum is sum(w*x), the mean that
+  // over sum(w). All members must pass the same.
+  std::span<const double> weights = {};
+  // Automatic: shared memory where all members are on one host.
+  Algorithm algorithm = Algorithm::automatic;
+  // Of the whole call.
+  Seconds timeout{600};
+  // Of the membership; never goes back.
+  std::uint32_t epoch = 0;
+  // For the error.
+  int bucket = -1;
+  Step step = -1;
+};
+
+// The part of `count` elements that member `index` of `members` owns in reduce_scatter and
+// all_gather: contiguous, in order, all boundaries on 64 bytes, as even as that allows (the last
+// ones may be short or empty).
+struct Slice {
+  std::size_t begin = 0;
+  std::size_t count = 0;
+  bool operator==(const Slice&) const = default;
+};
+Slice slice_of(std::size_t count, DType dtype, int members, int index);
+
+// Equal for equal lists of ranks, on every rank and in every run.
+std::uint64_t hash_of(const Group& group);
+
+class Collectives {
+ public:
+  // The engine must outlive it. One object per engine: it counts the calls of each lane.
+  explicit Collectives(Engine& engine);
+  ~Collectives();
+
+  // UsageError where this rank is no member of the group. Groups of one are no-ops (a sum with a
+  // weight still scales).
+
+  // data <- reduction over the members.
+  void all_reduce(const Group& group, Elements data, const CollectiveOptions& options = {});
+  // Own slice of data <- reduction over the members; the rest of data is undefined afterwards.
+  void reduce_scatter(const Group& group, Elements data, const CollectiveOptions& options = {});
+  // Every slice of data <- the owner's.
+  void all_gather(const Group& group, Elements data, const CollectiveOptions& options = {});
+  // data <- root's. `root` is a rank.
+  void broadcast(const Group& group, Rank root, Elements data,
+                 const CollectiveOptions& options = {});
+  // data <- mean (or sum, weighted alike) of own data and that of the member `places` back.
+  void shift(const Group& group, int places, Elements data, const CollectiveOptions& options = {});
+  void barrier(const Group& group, const CollectiveOptions& options = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace riffle

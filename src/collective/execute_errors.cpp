@@ -1,0 +1,202 @@
+// How members find out that their calls do not fit or that one of them has failed.
+//
+// Besides the messages of the pattern there are two kinds. A header, before the first message to a
+// member, says which call ours is. When we fail, every member that still waits for a message of
+// ours gets a notice that names the culprit, and in place of that message one of a single byte,
+// which fits no receive and so ends its wait.
+#include "collective/execute_errors.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "riffle/error.h"
+
+namespace riffle {
+namespace {
+
+constexpr std::uint32_t header_round = 0;
+constexpr std::uint32_t notice_round = 0xffffffff;
+constexpr std::array<std::byte, 1> odd_byte{};
+// For messages about failure, which a peer has sent before or takes at once.
+constexpr Seconds patience{1.0};
+
+struct Notice {
+  std::int32_t failure = 0;
+  std::int32_t culprit = 0;
+  std::array<char, 504> detail{};
+};
+
+std::string_view text_of(const Notice& notice) {
+  return {notice.detail.data(), strnlen(notice.detail.data(), notice.detail.size())};
+}
+
+}  // namespace
+
+// --- headers -------------------------------------------------------------------------------------
+
+void PatternOperation::greet(int member) {
+  if (std::exchange(greeted_[member], 1) != 0) return;
+  const Tag tag{tags_.channel, tags_.sequence[member], header_round};
+  transfers_.add(engine_->send(rank_of(member), tag, std::as_bytes(std::span(&header_, 1))),
+                 {Transfers::Kind::header_send, member, 0, tag});
+}
+
+void PatternOperation::expect_greeting(int member) {
+  if (expected_[member] != Greeting::none) return;
+  expected_[member] = Greeting::awaited;
+  const Tag tag{tags_.channel, tags_.sequence[member], header_round};
+  CallHeader& theirs = greetings_.emplace_back(member, CallHeader{}).second;
+  transfers_.add(
+      engine_->receive(rank_of(member), tag, std::as_writable_bytes(std::span(&theirs, 1))),
+      {Transfers::Kind::header_receive, member, static_cast<int>(greetings_.size()) - 1, tag});
+}
+
+void PatternOperation::check_greeting(const Transfers::Note& note) {
+  compare(note.member, greetings_[note.strand].second);
+}
+
+void PatternOperation::compare(int member, CallHeader theirs) {
+  const bool gave_up = std::exchange(theirs.gave_up, 0) != 0;
+  if (theirs != header_)
+    throw_named(CommFailure::mismatch, rank_of(member),
+                fmt::format("it called {}; rank {} called {}", describe(theirs), engine_->rank(),
+                            describe(header_)));
+  expected_[member] = Greeting::fits;
+  if (gave_up) throw_what_it_says(member);
+}
+
+// Its message has come before its header: get that, so that the calls can be compared.
+void PatternOperation::compare_late_greeting(int member) {
+  const auto slot = std::ranges::find(greetings_, member, &std::pair<int, CallHeader>::first);
+  if (slot == greetings_.end()) return;
+  CallHeader& theirs = slot->second;
+  if (theirs.members == 0) {  // not even unnoticed
+    Request request =
+        engine_->receive(rank_of(member), {tags_.channel, tags_.sequence[member], header_round},
+                         std::as_writable_bytes(std::span(&theirs, 1)));
+    engine_->wait(request, {.deadline = after(patience), .context = call_.context()});
+  }
+  compare(member, theirs);
+}
+
+// --- errors --------------------------------------------------------------------------------------
+
+void PatternOperation::throw_named(CommFailure failure, Rank culprit, std::string detail) {
+  detail_ = std::move(detail);
+  throw CommError(failure, culprit, culprit >= 0 ? engine_->host(culprit) : "", call_.context(),
+                  detail_);
+}
+
+// The engine knows ranks and sizes; we know the call. Once headers fit, a message of another size
+// can only be a member's way of saying that it has failed.
+void PatternOperation::explain(const CommError& error) {
+  const int member = call_.group.index_of(error.rank());
+  if (error.failure() == CommFailure::mismatch && member >= 0) {
+    transfers_.cancel();
+    if (expected_[member] == Greeting::awaited) compare_late_greeting(member);
+    throw_what_it_says(member);
+  }
+  // Engine::test does not know our call.
+  if (error.group().empty()) throw_named(error.failure(), error.rank(), "");
+  throw CommError(error);
+}
+
+void PatternOperation::throw_what_it_says(int member) {
+  Notice notice;
+  Request request =
+      engine_->receive(rank_of(member), {tags_.channel, tags_.sequence[member], notice_round},
+                       std::as_writable_bytes(std::span(&notice, 1)));
+  engine_->wait(request, {.deadline = after(patience), .context = call_.context()});
+  std::string detail{text_of(notice)};
+  if (notice.culprit != rank_of(member) && detail.empty())
+    detail = fmt::format("as rank {} says", rank_of(member));
+  throw_named(static_cast<CommFailure>(notice.failure), notice.culprit, std::move(detail));
+}
+
+void PatternOperation::throw_if_late() {
+  if (Clock::now() < deadline_) return;
+  throw_named(CommFailure::timed_out, rank_of(transfers_.open().front().member), "");
+}
+
+void PatternOperation::fail(const std::exception_ptr& error) {
+  error_ = error;
+  try {
+    std::rethrow_exception(error);
+  } catch (const CommError& comm) {
+    give_up(comm.failure(), comm.rank(), detail_);
+  } catch (const std::exception& other) {
+    give_up(CommFailure::aborted, engine_->rank(), other.what());
+  }
+}
+
+// --- telling others ------------------------------------------------------------------------------
+
+// Messages that members will wait for in vain: those under way, of which nobody knows whether they
+// will arrive, and for each member the first that we have not begun.
+std::vector<std::pair<int, Tag>> PatternOperation::owed() const {
+  std::vector<std::pair<int, Tag>> all;
+  for (const Transfers::Note& note : transfers_.open())
+    if (note.kind == Transfers::Kind::send) all.emplace_back(note.member, note.tag);
+  std::vector<char> known(call_.group.size());
+  const auto owe = [&](int member, const Tag& tag) {
+    if (std::exchange(known[member], 1) == 0) all.emplace_back(member, tag);
+  };
+  const auto owe_rounds = [&](int strand, int from_round) {
+    std::vector<Message> messages;
+    for (int round = from_round; round < plan_.pattern().rounds(); ++round) {
+      messages.clear();
+      plan_.pattern().sends(me_, round, messages);
+      for (const Message& message : messages) owe(message.to, tag_of(message.to, strand, round));
+    }
+  };
+  for (const Strand& strand : strands_) owe_rounds(strand.index, strand.round + 1);
+  if (next_ < plan_.strands()) owe_rounds(next_, 0);
+  return all;
+}
+
+void PatternOperation::give_up(CommFailure failure, Rank culprit,
+                               std::string_view detail) noexcept {
+  try {
+    const auto waiting = owed();
+    transfers_.cancel();
+    Notice notice{.failure = static_cast<std::int32_t>(failure), .culprit = culprit};
+    std::copy_n(detail.begin(), std::min(detail.size(), notice.detail.size()),
+                notice.detail.begin());
+    header_.gave_up = 1;
+    std::vector<char> told(call_.group.size());
+    std::vector<Request> requests;
+    for (const auto& [member, tag] : waiting) {
+      if (engine_->failure(rank_of(member))) continue;
+      if (std::exchange(told[member], 1) == 0)
+        tell(member, std::as_bytes(std::span(&notice, 1)), requests);
+      requests.push_back(engine_->send(rank_of(member), tag, odd_byte));
+    }
+    // Members of another call may wait for us though our call has nothing for them.
+    if (failure == CommFailure::mismatch)
+      for (int member = 0; member < call_.group.size(); ++member)
+        if (member != me_ && greeted_[member] == 0 && told[member] == 0)
+          tell(member, std::as_bytes(std::span(&notice, 1)), requests);
+    const Deadline until = after(patience);
+    for (Request& request : requests) {
+      try {
+        engine_->wait(request, {.deadline = until, .context = call_.context()});
+      } catch (const CommError&) {  // it has failed too, or will learn from its own deadline
+      }
+    }
+  } catch (const std::exception&) {
+    // Out of memory while failing: the others have their deadlines.
+  }
+}
+
+void PatternOperation::tell(int member, std::span<const std::byte> notice,
+                            std::vector<Request>& requests) {
+  const std::uint32_t sequence = tags_.sequence[member];
+  requests.push_back(
+      engine_->send(rank_of(member), {tags_.channel, sequence, notice_round}, notice));
+  // Again where it was on its way and may have been cancelled; a second one is never looked at.
+  requests.push_back(engine_->send(rank_of(member), {tags_.channel, sequence, header_round},
+                                   std::as_bytes(std::span(&header_, 1))));
+}
+
+}  // namespace riffle

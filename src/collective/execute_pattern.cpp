@@ -1,0 +1,233 @@
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "collective/execute_errors.h"
+#include "collective/reduce.h"
+#include "riffle/error.h"
+
+namespace riffle {
+namespace {
+
+std::size_t bytes_of(const Range& range, DType dtype) {
+  return range.count * static_cast<std::size_t>(size_of(dtype).count);
+}
+
+// What a member's data is multiplied by before anything is added, and the sum after.
+struct Scaling {
+  double own = 1;
+  double sum = 1;
+};
+Scaling scaling_of(const Call& call, int me) {
+  if (!call.adds()) return {};
+  const bool mean = call.reduction == Reduction::mean;
+  if (call.weights.empty()) return {1, mean ? 1.0 / call.group.size() : 1};
+  if (!mean) return {call.weights[me], 1};
+  const double largest = *std::ranges::max_element(call.weights);
+  const double total = std::accumulate(call.weights.begin(), call.weights.end(), 0.0);
+  return {call.weights[me] / largest, largest / total};
+}
+
+}  // namespace
+
+PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Call call, Plan plan,
+                                   CallTags tags, int window, Deadline deadline)
+    : engine_(&engine),
+      pool_(&pool),
+      call_(std::move(call)),
+      header_(header_of(call_)),
+      plan_(std::move(plan)),
+      tags_(std::move(tags)),
+      deadline_(deadline),
+      me_(call_.group.index_of(engine.rank())),
+      last_adding_round_(plan_.last_adding_round(me_)),
+      greeted_(call_.group.size()),
+      expected_(call_.group.size()),
+      transfers_(engine) {
+  const auto [own, sum] = scaling_of(call_, me_);
+  own_weight_ = own;
+  scale_ = sum;
+  strands_.resize(static_cast<std::size_t>(std::min(window, plan_.strands())));
+  guarded([&] {
+    for (Strand& strand : strands_) {
+      strand.scratch = pool_->take();
+      if (next_strand(strand)) run(strand);
+    }
+  });
+}
+
+PatternOperation::~PatternOperation() {
+  if (error_ == nullptr && !transfers_.empty())
+    give_up(CommFailure::aborted, engine_->rank(), "it has dropped the call");
+  for (Strand& strand : strands_) pool_->give_back(std::move(strand.scratch));
+}
+
+bool PatternOperation::test() {
+  return guarded([&] {
+    bool moved = false;
+    while (const auto note = from_engine([&] { return transfers_.test(); })) {
+      completed(*note);
+      moved = true;
+    }
+    if (!moved && !transfers_.empty()) throw_if_late();
+    return transfers_.empty();
+  });
+}
+
+void PatternOperation::wait() {
+  guarded([&] {
+    while (!transfers_.empty()) completed(from_engine([&] { return transfers_.wait(how()); }));
+  });
+}
+
+// --- strands and rounds --------------------------------------------------------------------------
+
+bool PatternOperation::next_strand(Strand& strand) {
+  if (next_ == plan_.strands()) return false;
+  strand.index = next_++;
+  strand.round = 0;
+  const double weight = weight_before_the_first_round();
+  if (weight != 1)
+    for (const Range& range : plan_.ranges_of_strand(strand.index))
+      scale_in_place(at(range.begin), weight, range.count, call_.data.dtype);
+  return true;
+}
+
+double PatternOperation::weight_before_the_first_round() const {
+  const bool shift = call_.operation == Operation::shift;
+  if (plan_.pattern().rounds() > 0) return shift ? 1 : own_weight_;  // a shift weighs as it adds
+  // Alone: the mean is there already; a shift adds one's own value to itself.
+  if (call_.reduction == Reduction::mean) return 1;
+  return shift ? 2 * own_weight_ : own_weight_;
+}
+
+// Posts rounds until there is something to wait for or nothing left to do.
+void PatternOperation::run(Strand& strand) {
+  for (;;) {
+    if (strand.round == plan_.pattern().rounds()) {
+      if (!next_strand(strand)) return;
+      continue;
+    }
+    post_round(strand);
+    if (strand.open > 0) return;
+    ++strand.round;
+  }
+}
+
+void PatternOperation::post_round(Strand& strand) {
+  strand.to_add.clear();
+  post_receives(strand);
+  post_sends(strand);
+}
+
+void PatternOperation::post_receives(Strand& strand) {
+  messages_.clear();
+  plan_.pattern().receives(me_, strand.round, messages_);
+  std::size_t needed = 0;
+  for (const Message& message : messages_) {
+    if (!message.add) continue;
+    plan_.ranges_of(message, strand.index, ranges_);
+    for (const Range& range : ranges_) needed += bytes_of(range, call_.data.dtype);
+  }
+  std::byte* scratch = strand.scratch.reserve(needed);
+  for (const Message& message : messages_) {
+    expect_greeting(message.from);
+    plan_.ranges_of(message, strand.index, ranges_);
+    for (const Range& range : ranges_) {
+      const std::size_t bytes = bytes_of(range, call_.data.dtype);
+      std::byte* to = at(range.begin);
+      if (message.add) {
+        to = std::exchange(scratch, scratch + bytes);
+        strand.to_add.push_back({message.from, range, to});
+      }
+      const Tag tag = tag_of(message.from, strand.index, strand.round);
+      transfers_.add(engine_->receive(rank_of(message.from), tag, {to, bytes}),
+                     {Transfers::Kind::receive, message.from,
+                      static_cast<int>(&strand - strands_.data()), tag});
+      ++strand.open;
+    }
+  }
+}
+
+void PatternOperation::post_sends(Strand& strand) {
+  messages_.clear();
+  plan_.pattern().sends(me_, strand.round, messages_);
+  for (const Message& message : messages_) {
+    greet(message.to);
+    plan_.ranges_of(message, strand.index, ranges_);
+    for (const Range& range : ranges_) {
+      const Tag tag = tag_of(message.to, strand.index, strand.round);
+      transfers_.add(
+          engine_->send(rank_of(message.to), tag,
+                        {at(range.begin), bytes_of(range, call_.data.dtype)}),
+          {Transfers::Kind::send, message.to, static_cast<int>(&strand - strands_.data()), tag});
+      ++strand.open;
+    }
+  }
+}
+
+void PatternOperation::completed(const Transfers::Note& note) {
+  if (note.kind == Transfers::Kind::header_send) return;
+  if (note.kind == Transfers::Kind::header_receive) return check_greeting(note);
+  Strand& strand = strands_[note.strand];
+  if (--strand.open > 0) return;
+  add_up(strand);
+  ++strand.round;
+  run(strand);
+}
+
+// --- sums ----------------------------------------------------------------------------------------
+
+void PatternOperation::add_up(Strand& strand) {
+  const double scale = strand.round == last_adding_round_ ? scale_ : 1;
+  // Operands of one range stand together, in ascending member order.
+  auto& all = strand.to_add;
+  std::ranges::stable_sort(
+      all, {}, [](const Incoming& each) { return std::pair(each.range.begin, each.from); });
+  for (auto first = all.begin(); first != all.end();) {
+    const auto last = std::find_if(
+        first, all.end(), [&](const Incoming& each) { return each.range != first->range; });
+    add_up({first, last}, scale);
+    first = last;
+  }
+}
+
+void PatternOperation::add_up(std::span<const Incoming> operands, double scale) {
+  const Range range = operands.front().range;
+  std::vector<const std::byte*> inputs;
+  std::vector<double> weights;
+  const bool weigh = call_.operation == Operation::shift && !call_.weights.empty();
+  const auto add = [&](int member, const std::byte* data) {
+    inputs.push_back(data);
+    if (weigh) weights.push_back(call_.weights[member]);
+  };
+  bool own = false;
+  for (const Incoming& operand : operands) {
+    if (!own && operand.from > me_) add(me_, at(range.begin)), own = true;
+    add(operand.from, operand.data);
+  }
+  if (!own) add(me_, at(range.begin));
+  if (call_.operation == Operation::shift && call_.reduction == Reduction::mean) {
+    const double total = weigh ? weights[0] + weights[1] : 2;
+    if (total == 0) return;  // nobody's value counts: keep ours
+    scale = 1 / total;
+  }
+  reduce_into(at(range.begin), inputs, weights, scale, range.count, call_.data.dtype);
+}
+
+// --- small things --------------------------------------------------------------------------------
+
+Tag PatternOperation::tag_of(int member, int strand, int round) const {
+  return {tags_.channel, tags_.sequence[member],
+          static_cast<std::uint32_t>(1 + round * plan_.strands() + strand)};
+}
+
+std::byte* PatternOperation::at(std::size_t element) const {
+  return call_.data.data + element * static_cast<std::size_t>(size_of(call_.data.dtype).count);
+}
+
+Wait PatternOperation::how() const {
+  return {.deadline = deadline_, .context = call_.context(), .watch = call_.group.ranks()};
+}
+
+}  // namespace riffle

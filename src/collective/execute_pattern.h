@@ -1,0 +1,131 @@
+// Runs one member's part of a call as the messages of its pattern. Ring, halving-doubling,
+// recursive doubling, direct, two-level, broadcasts, barriers and shifts are all patterns, so this
+// is the one place that sends, receives and adds.
+//
+// Order of sums: a member adds what it receives in one round, and its own value, in ascending
+// member order; 16-bit values in f32, rounded once per round (partial sums travel in the data's own
+// type). Which member adds what in which round is the pattern, so results are the same on all
+// members and in every run.
+//
+// Weights: a member multiplies its vector by weight/max(weights) before the first round (by the
+// weight itself for a sum); the last addition multiplies by max(weights)/sum(weights). Equal
+// weights thus cost nothing and cannot overflow.
+//
+// Failure. A wait ends when any member of the group has failed. Whoever fails for another reason
+// (calls that do not fit, time that is up) tells the members that still wait for it what went
+// wrong, so that all of them name the same culprit. docs/collectives.md says what is left in the
+// data.
+#pragma once
+
+#include <deque>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collective/plan.h"
+#include "collective/scratch.h"
+#include "collective/transfers.h"
+
+namespace riffle {
+
+// Names the messages of one call; both ends count alike.
+struct CallTags {
+  std::uint64_t channel = 0;
+  std::vector<std::uint32_t> sequence;  // per member: how many calls we shared with it before
+};
+
+// Belongs to one thread at a time. The data must stay valid until it is done, failed or destroyed;
+// afterwards nothing touches it any more.
+class PatternOperation {
+ public:
+  // Starts at once. `window` strands run side by side.
+  PatternOperation(Engine& engine, ScratchPool& pool, Call call, Plan plan, CallTags tags,
+                   int window, Deadline deadline);
+  // Gives the call up when it is not done; members that wait for us are told.
+  ~PatternOperation();
+  PatternOperation(const PatternOperation&) = delete;
+  PatternOperation& operator=(const PatternOperation&) = delete;
+
+  // Moves on without blocking; true when done. CommError when it failed or its time is up, now and
+  // at every later call.
+  bool test();
+  // Blocks until done.
+  void wait();
+
+ private:
+  struct Incoming {
+    int from;
+    Range range;
+    const std::byte* data;
+  };
+  struct Strand {
+    int index = 0;
+    int round = 0;
+    int open = 0;  // messages of the round that are under way
+    std::vector<Incoming> to_add;
+    Scratch scratch;
+  };
+
+  void run(Strand& strand);
+  bool next_strand(Strand& strand);
+  [[nodiscard]] double weight_before_the_first_round() const;
+  void post_round(Strand& strand);
+  void post_receives(Strand& strand);
+  void post_sends(Strand& strand);
+  void greet(int member);
+  void expect_greeting(int member);
+  void check_greeting(const Transfers::Note& note);
+  void completed(const Transfers::Note& note);
+  void add_up(Strand& strand);
+  void add_up(std::span<const Incoming> operands, double scale);
+
+  // Runs a step; whatever it throws ends the operation and is kept.
+  template <typename Step>
+  auto guarded(const Step& step) -> decltype(step());
+  // Runs a call of the engine; its errors are thrown on in terms of our call.
+  template <typename Step>
+  auto from_engine(const Step& step) -> decltype(step());
+  void fail(const std::exception_ptr& error);
+  [[noreturn]] void explain(const CommError& error);
+  [[noreturn]] void throw_named(CommFailure failure, Rank culprit, std::string detail);
+  [[noreturn]] void throw_what_it_says(int member);
+  void compare(int member, CallHeader theirs);
+  void compare_late_greeting(int member);
+  void give_up(CommFailure failure, Rank culprit, std::string_view detail) noexcept;
+  void tell(int member, std::span<const std::byte> notice, std::vector<Request>& requests);
+  [[nodiscard]] std::vector<std::pair<int, Tag>> owed() const;
+  void throw_if_late();
+
+  [[nodiscard]] Rank rank_of(int member) const { return call_.group.ranks()[member]; }
+  [[nodiscard]] Tag tag_of(int member, int strand, int round) const;
+  [[nodiscard]] std::byte* at(std::size_t element) const;
+  [[nodiscard]] Wait how() const;
+
+  Engine* engine_;
+  ScratchPool* pool_;
+  Call call_;
+  CallHeader header_;
+  Plan plan_;
+  CallTags tags_;
+  Deadline deadline_;
+  int me_;
+  int last_adding_round_;
+  double own_weight_ = 1;
+  double scale_ = 1;
+
+  int next_ = 0;  // strand to start
+  std::vector<Strand> strands_;
+  enum class Greeting : std::uint8_t { none, awaited, fits };
+  std::vector<char> greeted_;                         // per member: our header is on its way
+  std::vector<Greeting> expected_;                    // per member: its header
+  std::deque<std::pair<int, CallHeader>> greetings_;  // by member, in the order awaited
+  std::vector<Message> messages_;                     // reused
+  std::vector<Range> ranges_;                         // reused
+  std::exception_ptr error_;
+  std::string detail_;  // of the error
+  Transfers transfers_;
+};
+
+}  // namespace riffle

@@ -1,0 +1,53 @@
+// How one call is carried out: its pattern, and where the blocks of the pattern lie in the vector.
+//
+// A long vector is worked through in strands: parts that run the same pattern side by side, so that
+// one strand's bytes travel while another's are added (a pipeline), and so that what is added is
+// still in the cache. Which operands are added in which order depends on the pattern and the block
+// alone, never on timing.
+#pragma once
+
+#include <memory>
+
+#include "collective/call.h"
+#include "cost/pattern.h"
+
+namespace riffle {
+
+// The algorithm that `automatic` stands for in a point-to-point call. A pure function of what all
+// members know. docs/collectives.md has the table.
+Algorithm choose_algorithm(Operation operation, int members, std::size_t bytes,
+                           const std::vector<std::vector<int>>& racks);
+
+// UsageError for an algorithm that has no messages (tree).
+std::unique_ptr<Pattern> pattern_of(const Call& call);
+
+// Elements begin .. begin + count of the call's vector.
+using Range = Slice;
+
+class Plan {
+ public:
+  // Blocks get pieces of about `piece` bytes per strand.
+  Plan(const Call& call, std::size_t piece);
+
+  [[nodiscard]] const Pattern& pattern() const { return *pattern_; }
+  [[nodiscard]] int strands() const { return strands_; }
+  // All elements of a strand that this call works on lie in these ranges.
+  [[nodiscard]] std::vector<Range> ranges_of_strand(int strand) const;
+  // The contiguous parts of a message, in the order they are sent; at least one, which may be
+  // empty.
+  void ranges_of(const Message& message, int strand, std::vector<Range>& out) const;
+  // The round in which `member` adds for the last time, which completes its sums; -1: it never
+  // adds.
+  [[nodiscard]] int last_adding_round(int member) const;
+
+ private:
+  [[nodiscard]] Range block(int strand, int block) const;
+
+  std::unique_ptr<Pattern> pattern_;
+  std::size_t count_;
+  DType dtype_;
+  bool scattered_;  // members own blocks of the whole vector, not of a strand
+  int strands_ = 1;
+};
+
+}  // namespace riffle

@@ -1,0 +1,48 @@
+// Collectives as point-to-point messages, on any engine and over any list of ranks.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "collective/execute_pattern.h"
+
+namespace riffle {
+
+struct PointToPointOptions {
+  // Blocks travel in pieces of about this size, so that transfer and addition overlap.
+  std::size_t piece = std::size_t{256} << 10;
+  // How many pieces of a block are under way at a time.
+  int window = 3;
+};
+
+// May be used by several threads; the calls of one lane must come one after the other.
+class PointToPoint {
+ public:
+  explicit PointToPoint(Engine& engine, const PointToPointOptions& options = {});
+
+  // Starts a call: `automatic` is resolved here. UsageError as validate() says, or when this rank
+  // is no member. The engine and this object must outlive the operation.
+  std::unique_ptr<PatternOperation> start(Call call, Deadline deadline);
+  // Runs a call to its end.
+  void run(Call call, Deadline deadline) { start(std::move(call), deadline)->wait(); }
+
+ private:
+  // Calls shared with each rank on one lane in the present epoch.
+  struct Lane {
+    std::uint32_t epoch = 0;
+    std::vector<std::uint32_t> calls;
+  };
+
+  CallTags tags_for(const Call& call);
+  [[nodiscard]] std::vector<std::vector<int>> racks_of(const Group& group) const;
+
+  Engine* engine_;
+  PointToPointOptions options_;
+  std::vector<int> hosts_;  // by rank: a number for its host
+  ScratchPool scratch_;
+  std::mutex mutex_;
+  std::vector<Lane> lanes_;  // under mutex_
+};
+
+}  // namespace riffle

@@ -1,0 +1,240 @@
+#include "engine/host_engine.h"
+
+#include <algorithm>
+
+#include "riffle/error.h"
+
+namespace riffle {
+
+namespace {
+
+// A sleeper looks around this often, whatever happens to its bell.
+constexpr auto longest_sleep = std::chrono::milliseconds(100);
+
+Group ranks_of_host(const HostWorld& world) {
+  std::vector<Rank> ranks;
+  for (std::size_t r = 0; r < world.hosts.size(); ++r)
+    if (world.hosts[r] == world.hosts[static_cast<std::size_t>(world.self)])
+      ranks.push_back(static_cast<Rank>(r));
+  return Group(std::move(ranks));
+}
+
+std::vector<Mailbox::Peer> rings_of(const HostWorld& world, const Layout& layout) {
+  const auto ring = [&](Rank from, Rank to) {
+    return reinterpret_cast<Ring*>(world.segments[static_cast<std::size_t>(from)]->base() +
+                                   layout.ring(to));
+  };
+  std::vector<Mailbox::Peer> rings;
+  for (Rank r = 0; r < layout.size; ++r)
+    rings.push_back({.out = ring(world.self, r), .in = ring(r, world.self)});
+  return rings;
+}
+
+}  // namespace
+
+HostEngine::HostEngine(HostWorld world)
+    : world_(std::move(world)),
+      layout_{.size = size()},
+      host_ranks_(ranks_of_host(world_)),
+      patience_(Patience::of(host_ranks_.size())),
+      heap_(*world_.segments[static_cast<std::size_t>(world_.self)], layout_.heap()) {
+  std::vector<SegmentHeader*> headers;
+  for (const auto& each : world_.segments) headers.push_back(&each->header());
+  const auto wake_own = [own = headers[static_cast<std::size_t>(world_.self)]] {
+    for (Bell& bell : own->bells) bell.ring();
+    own->mail.ring();
+  };
+  liveness_ =
+      std::make_unique<Liveness>(world_.self, headers, world_.pids, world_.options, wake_own);
+  mailbox_ = std::make_unique<Mailbox>(
+      world_.self, rings_of(world_, layout_),
+      [this](Rank rank) { segment(rank).header().mail.ring(); },
+      [this](Rank rank) { return failure(rank).has_value(); });
+}
+
+HostEngine::~HostEngine() {
+  leave();
+}
+
+void HostEngine::leave() {
+  segment(world_.self).header().left.store(1, std::memory_order_release);
+  for (const auto& each : world_.segments) {
+    for (Bell& bell : each->header().bells) bell.ring();
+    each->header().mail.ring();
+  }
+}
+
+const Segment& HostEngine::segment(Rank rank) const {
+  return *world_.segments[static_cast<std::size_t>(rank)];
+}
+
+Rank HostEngine::checked(Rank rank) const {
+  if (rank < 0 || rank >= size()) usage_error("rank {} is outside a world of {}", rank, size());
+  return rank;
+}
+
+const std::string& HostEngine::host(Rank rank) const {
+  return world_.hosts[static_cast<std::size_t>(checked(rank))];
+}
+
+std::optional<CommFailure> HostEngine::failure(Rank rank) const {
+  return liveness_->failure(checked(rank));
+}
+
+void HostEngine::mark_failed(Rank rank, CommFailure failure) {
+  liveness_->mark_failed(checked(rank), failure);
+}
+
+void HostEngine::fail(Rank rank, CommFailure failure, const CommContext& context,
+                      std::string_view detail) const {
+  throw CommError(failure, rank, world_.hosts[static_cast<std::size_t>(rank)], context, detail);
+}
+
+void HostEngine::throw_failed(std::span<const Rank> ranks, const CommContext& context) const {
+  for (const Rank rank : ranks)
+    if (const auto failed = failure(rank)) fail(rank, *failed, context, liveness_->detail(rank));
+  if (const auto failed = failure(world_.self))
+    fail(world_.self, *failed, context, liveness_->detail(world_.self));
+}
+
+// ---------------------------------------------------------------------------- messages
+
+Request HostEngine::send(Rank to, Tag tag, std::span<const std::byte> data) {
+  return Request(mailbox_->send(checked(to), tag, data));
+}
+
+Request HostEngine::receive(Rank from, Tag tag, std::span<std::byte> data) {
+  return Request(mailbox_->receive(checked(from), tag, data));
+}
+
+// Whether the request is done, throwing where it ended otherwise; it is empty afterwards.
+bool HostEngine::finish(Request& request, const CommContext& context) {
+  const Mailbox::State state = mailbox_->take(request.id());
+  if (state.outcome == Mailbox::Outcome::pending) {
+    if (!failure(state.peer)) return false;
+    // It may have come between our look at the rings and the failure.
+    mailbox_->progress();
+    if (!mailbox_->is_pending(request.id())) return finish(request, context);
+    cancel(request);
+    throw_failed(std::span(&state.peer, 1), context);
+  }
+  request = Request();
+  if (state.outcome == Mailbox::Outcome::wrong_size)
+    fail(state.peer, CommFailure::mismatch, context,
+         fmt::format("it sent {} bytes where {} were expected", state.arrived, state.expected));
+  return true;
+}
+
+bool HostEngine::test(Request& request) {
+  if (request.empty()) return true;
+  mailbox_->progress();
+  return finish(request, {.operation = "test"});
+}
+
+void HostEngine::wait(Request& request, const Wait& how) {
+  if (!request.empty()) wait_any(std::span(&request, 1), how);
+}
+
+std::size_t HostEngine::wait_any(std::span<Request> requests, const Wait& how) {
+  std::vector<Rank> peers;
+  for (const Request& request : requests)
+    if (!request.empty()) peers.push_back(mailbox_->peer(request.id()));
+  if (peers.empty()) usage_error("wait_any: no request is left to wait for");
+  const auto ready = [&] {
+    mailbox_->progress();
+    return std::any_of(requests.begin(), requests.end(), [&](const Request& request) {
+      return !request.empty() && !mailbox_->is_pending(request.id());
+    });
+  };
+  try {
+    wait_on(segment(world_.self).header().mail, ready, peers, how);
+    for (std::size_t i = 0; i < requests.size(); ++i)
+      if (!requests[i].empty() && !mailbox_->is_pending(requests[i].id()) &&
+          finish(requests[i], how.context))
+        return i;
+  } catch (...) {
+    for (Request& request : requests) cancel(request);
+    throw;
+  }
+  RIFFLE_CHECK(false);
+  return 0;
+}
+
+void HostEngine::cancel(Request& request) noexcept {
+  if (!request.empty()) mailbox_->cancel(request.id());
+  request = Request();
+}
+
+// ---------------------------------------------------------------------------- memory
+
+Buffer HostEngine::allocate(std::size_t bytes) {
+  if (bytes == 0) return {};
+  const std::size_t offset = heap_.allocate(bytes);
+  return {this, {segment(world_.self).base() + offset, bytes}};
+}
+
+void HostEngine::release(std::span<std::byte> bytes) noexcept {
+  heap_.release(static_cast<std::size_t>(bytes.data() - segment(world_.self).base()));
+}
+
+std::byte* HostEngine::board(Rank rank) {
+  RIFFLE_CHECK(host_ranks_.contains(rank));
+  return segment(rank).base() + Layout::board();
+}
+
+std::optional<HostMemory::Location> HostEngine::locate(const std::byte* data,
+                                                       std::size_t bytes) const {
+  const Segment& own = segment(world_.self);
+  const std::size_t end = own.header().end.load(std::memory_order_relaxed);
+  if (data < own.base() || data >= own.base() + end) return std::nullopt;
+  const std::size_t offset = static_cast<std::size_t>(data - own.base());
+  if (!heap_.holds(offset, bytes)) return std::nullopt;
+  return offset;
+}
+
+std::byte* HostEngine::view(Rank rank, Location location, std::size_t bytes) {
+  const Segment& theirs = segment(checked(rank));
+  const std::size_t end = theirs.header().end.load(std::memory_order_acquire);
+  if (location < layout_.heap() || location > end || bytes > end - location)
+    fail(rank, CommFailure::mismatch, {.operation = "view"},
+         fmt::format("it has no {} bytes at {}", bytes, location));
+  return theirs.base() + location;
+}
+
+// ---------------------------------------------------------------------------- waiting
+
+void HostEngine::ring(std::span<const Rank> ranks, int bell) {
+  full_fence();
+  for (const Rank rank : ranks)
+    segment(rank).header().bells[static_cast<std::size_t>(bell)].ring_after_fence();
+}
+
+void HostEngine::wait(int bell, Ready ready, const Wait& how) {
+  RIFFLE_CHECK(!how.watch.empty());
+  wait_on(segment(world_.self).header().bells[static_cast<std::size_t>(bell)], ready, {}, how);
+}
+
+// `also` are watched besides how.watch; the first of them is named when time runs out.
+void HostEngine::wait_on(Bell& bell, Ready ready, std::span<const Rank> also, const Wait& how) {
+  if (look(patience_, ready)) return;
+  const auto failed = [&](Rank rank) { return failure(rank).has_value(); };
+  const auto broke = [&](Rank rank) { return liveness_->broken(rank); };
+  while (true) {
+    const bool broken = std::any_of(also.begin(), also.end(), failed) ||
+                        std::any_of(how.watch.begin(), how.watch.end(), broke) ||
+                        failed(world_.self);
+    const auto left = how.deadline - Clock::now();
+    if (ready()) return;  // after the looks above: what came before a failure counts
+    if (broken) {
+      throw_failed(also, how.context);
+      for (const Rank rank : how.watch)
+        if (broke(rank)) throw_failed(std::span(&rank, 1), how.context);
+    }
+    if (left <= Clock::duration::zero())
+      fail(also.empty() ? how.watch.front() : also.front(), CommFailure::timed_out, how.context,
+           "");
+    bell.sleep(ready, std::min<std::chrono::nanoseconds>(left, longest_sleep));
+  }
+}
+
+}  // namespace riffle

@@ -1,0 +1,57 @@
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+#include "engine/host_engine.h"
+#include "engine/rendezvous.h"
+#include "riffle/engines.h"
+#include "riffle/error.h"
+
+namespace riffle {
+
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+void check(const ShmOptions& options) {
+  if (options.size < 1) usage_error("shm: size {} must be at least 1", options.size);
+  if (options.rank < 0 || options.rank >= options.size)
+    usage_error("shm: rank {} is outside a world of {}", options.rank, options.size);
+  if (options.job.empty()) usage_error("shm: the job needs a name");
+}
+
+}  // namespace
+
+bool shm_is_available() {
+  return true;
+}
+
+std::unique_ptr<Engine> make_shm_engine(const ShmOptions& options) {
+  check(options);
+  const Layout layout{.size = options.size};
+  auto own = std::make_shared<Segment>(Segment::create(layout));
+  Rendezvous rendezvous(options);
+  const auto members = rendezvous.exchange({.pid = getpid(), .fd = own->fd()});
+
+  HostWorld world;
+  world.name = "shm";
+  world.self = options.rank;
+  world.options = options;
+  for (Rank r = 0; r < options.size; ++r) {
+    const Member& member = members[static_cast<std::size_t>(r)];
+    world.segments.push_back(
+        r == options.rank ? own : std::make_shared<Segment>(Segment::open(member.pid, member.fd)));
+    world.pids.push_back(member.pid);
+    world.hosts.push_back(host_name());
+  }
+  // From here on the hearts beat; when all have met, all have mapped all.
+  auto engine = std::make_unique<HostEngine>(std::move(world));
+  rendezvous.meet();
+  return engine;
+}
+
+}  // namespace riffle

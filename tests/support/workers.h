@@ -1,0 +1,43 @@
+// N workers for a test or a benchmark: forked processes over shm, or threads over loopback.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "riffle/engines.h"
+
+namespace riffle::test {
+
+// Forked processes, rank by rank. A body that throws, or a failed expectation in it, prints and
+// makes the process exit with 1.
+class Workers {
+ public:
+  Workers(int count, const std::function<void(Rank)>& body);
+  ~Workers();  // kills whoever is left
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  void signal(Rank rank, int number) const;
+  // Waits for a process to end; its exit code, 128 + n for signal n, -1 after the time.
+  int wait(Rank rank, Seconds limit = Seconds(60));
+  // Exit codes of all.
+  std::vector<int> wait_all(Seconds limit = Seconds(60));
+
+ private:
+  std::vector<pid_t> pids_;  // 0: reaped
+};
+
+// A job name that no other test uses at the same time.
+std::string unique_job();
+
+enum class Kind { loopback, shm };
+std::string name_of(Kind kind);
+
+// Runs body on every rank of a world; a test fails when one of them throws or fails.
+void run_world(Kind kind, int size, const std::function<void(Engine&)>& body,
+               const EngineOptions& options = {});
+
+}  // namespace riffle::test
