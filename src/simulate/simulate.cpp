@@ -102,6 +102,9 @@ Simulation simulate(const Trace& trace, const Cluster& cluster, const NamedStrat
       trace.forward() + trace.backward() +
       (cluster.optimizer_step.count() > 0 ? cluster.optimizer_step : trace.optimizer_step);
   result.exposed_communication = result.iteration - result.compute;
+  // What rounding leaves is no communication.
+  if (std::abs(result.exposed_communication / result.iteration) < 1e-12)
+    result.exposed_communication = Seconds{};
   result.speedup = result.workers * (result.compute / result.iteration);
   result.efficiency = result.speedup / result.workers;
   const double shares = steps * result.workers;

@@ -15,7 +15,7 @@ Simulator::Simulator(const Trace& trace, const Cluster& cluster, const Strategy&
       world_(cluster),
       cost_(cluster),
       buckets_(strategy.buckets(trace, cost_, world_)),
-      traits_(strategy.traits(world_)),
+      traits_(strategy.traits_with(world_, buckets_)),
       network_(cluster_, queue_),
       schedules_(cluster_, network_),
       workers_({.trace = trace_,
