@@ -14,6 +14,7 @@ struct Bucket {
   int first = 0;
   int last = 0;
   Bytes bytes;
+  Seconds compute{};  // forward and backward of its layers
   bool operator==(const Bucket&) const = default;
 };
 

@@ -10,17 +10,22 @@
 
 namespace riffle {
 
-// What travels. The bytes of a bucket's weights, gradients and buffers are the bucket's own.
+// What travels. The bytes of a bucket's weights, gradients and buffers are the bucket's own; the
+// optimizer's state counts as two values per weight (Adam's moments), see payload_bytes.
 enum class Payload { gradient, weight, buffers, state };
 
 enum class Collective { all_reduce, reduce_scatter, all_gather, shift };
+
+// The points of a step on one worker, for one bucket, in order: before_forward, bucket_ready,
+// backward_done, before_step, the optimizer's update, after_step and bucket_stepped (one point),
+// step_done.
 
 // When an exchange may start, seen from one member. A snapshot of the payload is taken then.
 enum class Start {
   bucket_ready,    // the bucket's gradient is complete, backward still runs
   bucket_stepped,  // the optimizer has updated this bucket, as soon as its gradient is merged
   backward_done,   // all gradients are complete
-  step_done,       // the optimizer has updated everything
+  step_done,       // the optimizer has updated everything it has not postponed
 };
 
 // At one point in time merges come before snapshots.
@@ -86,12 +91,17 @@ enum class Wire { f32, bf16, f16, int8 };
 // starts from the merged result of the earlier, unless the earlier is due only after the later one
 // starts (a delayed exchange); then both run side by side, each from its own snapshot. A lane is
 // serial on each worker, lanes run side by side; a slow exchange never holds up a later one on
-// another lane. Groups never wait for other groups.
+// another lane. Groups never wait for other groups. A group of one is a no-op.
+//
+// replace and outer overwrite: nothing else may change the value between their snapshot and their
+// merge (an update or another merge would be lost). mix and correct may be merged late.
 struct Exchange {
   int bucket = 0;
   Payload payload = Payload::gradient;
   Group group{};
   std::vector<double> weights{};  // per member; empty means 1 for each
+  std::vector<double> scales{};   // per member, for correct; empty means merge.scale for each. The
+                                  // sum over members is kept when they are as the weights
   Collective collective = Collective::all_reduce;
   int shift = 0;  // of Collective::shift: send to the member that many places on, receive from the
                   // one that many places back, mean of the two

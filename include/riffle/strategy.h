@@ -36,6 +36,12 @@ class Strategy {
   [[nodiscard]] virtual Program program(Step step, const World& world,
                                         const BucketPlan& buckets) const = 0;
   [[nodiscard]] virtual Traits traits(const World& world) const = 0;
+  // The same where the buckets decide too, as ds-sync's delay=auto does by their sizes and times.
+  // Readers that hold buckets ask this one.
+  [[nodiscard]] virtual Traits traits_with(const World& world,
+                                           const BucketPlan& /*buckets*/) const {
+    return traits(world);
+  }
 };
 
 struct OptionInfo {

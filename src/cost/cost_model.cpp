@@ -204,6 +204,10 @@ Traffic CostModel::traffic(const Exchange& exchange, Bytes size) const {
   return {form.bytes_sent * static_cast<double>(size.count), form.messages_sent};
 }
 
+Bytes payload_bytes(Bytes size, Payload payload) {
+  return payload == Payload::state ? size * 2 : size;
+}
+
 Bytes wire_bytes(Bytes size, DType dtype, Wire wire) {
   const std::int64_t element = size_of(dtype).count;
   std::int64_t travels = element;

@@ -10,10 +10,14 @@ BucketPlan make_buckets(const Trace& trace, const std::vector<int>& layers_each)
   BucketPlan plan;
   int end = static_cast<int>(trace.layers.size());
   for (const int count : layers_each) {
-    Bucket bucket{static_cast<int>(plan.size()), end - count, end - 1, {}};
+    Bucket bucket{
+        .id = static_cast<int>(plan.size()), .first = end - count, .last = end - 1, .bytes = {}};
     RIFFLE_CHECK(count > 0 && bucket.first >= 0);
-    for (int layer = bucket.first; layer < end; ++layer)
-      bucket.bytes += trace.bytes(trace.layers[layer]);
+    for (int i = bucket.first; i < end; ++i) {
+      const Layer& layer = trace.layers[i];
+      bucket.bytes += trace.bytes(layer);
+      bucket.compute += layer.forward + layer.backward;
+    }
     plan.push_back(bucket);
     end = bucket.first;
   }

@@ -90,6 +90,12 @@ Exchange read_exchange(const JsonReader& reader) {
     for (std::size_t i = 0; i < weights.size(); ++i)
       exchange.weights.push_back(weights.at(i).number_at_least(0));
   }
+  if (reader.has("scales")) {
+    const JsonReader scales = reader.at("scales");
+    if (scales.size() != group.size()) scales.fail("needs one scale per member");
+    for (std::size_t i = 0; i < scales.size(); ++i)
+      exchange.scales.push_back(scales.at(i).number());
+  }
   exchange.collective = read_enum<Collective>(kCollectives, reader, "collective");
   if (exchange.collective == Collective::shift)
     exchange.shift = static_cast<int>(reader.at("shift").integer(0, 1 << 30));
@@ -139,6 +145,7 @@ std::string print(const Exchange& exchange) {
   text += fmt::format(", {}", print_merge(exchange.merge));
   if (!exchange.weights.empty())
     text += fmt::format(", weights {}", fmt::join(exchange.weights, " "));
+  if (!exchange.scales.empty()) text += fmt::format(", scales {}", fmt::join(exchange.scales, " "));
   if (exchange.algorithm != Algorithm::automatic)
     text += fmt::format(", {}", name_of(exchange.algorithm));
   if (exchange.lane != 0) text += fmt::format(", lane {}", exchange.lane);
@@ -159,6 +166,7 @@ std::string to_json(const Program& program) {
                {"payload", name_of(exchange.payload)},
                {"group", exchange.group.ranks()}};
     if (!exchange.weights.empty()) entry["weights"] = exchange.weights;
+    if (!exchange.scales.empty()) entry["scales"] = exchange.scales;
     entry["collective"] = name_of(exchange.collective);
     if (exchange.collective == Collective::shift) entry["shift"] = exchange.shift;
     entry["algorithm"] = name_of(exchange.algorithm);

@@ -9,7 +9,16 @@
   X(single)                          \
   X(wfbp)                            \
   X(ddp)                             \
-  X(mg_wfbp)
+  X(hierarchical)                    \
+  X(local_sgd)                       \
+  X(gossip)                          \
+  X(mg_wfbp)                         \
+  X(sesgd)                           \
+  X(ds_sync)                         \
+  X(dasgd)                           \
+  X(dear)                            \
+  X(asc_wfbp)                        \
+  X(diloco)
 
 namespace riffle::strategies {
 

@@ -2,6 +2,7 @@
 // reached its size, the first one early so that communication starts early.
 // Li et al., "PyTorch Distributed", VLDB 2020, arXiv:2006.15704.
 // Cost per step: a start-up per 25 MiB; hides what fits under backward.
+#include "strategies/bucketing.h"
 #include "strategies/builtin.h"
 #include "strategies/gradient_average.h"
 
@@ -14,18 +15,7 @@ class Ddp : public Strategy {
 
   [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& /*cost*/,
                                    const World& /*world*/) const override {
-    std::vector<int> layers_each;
-    Bytes filled;
-    int layers = 0;
-    for (std::size_t i = trace.layers.size(); i-- > 0;) {
-      filled += trace.bytes(trace.layers[i]);
-      ++layers;
-      if (filled < (layers_each.empty() ? first_ : bucket_) && i > 0) continue;
-      layers_each.push_back(layers);
-      filled = Bytes{};
-      layers = 0;
-    }
-    return make_buckets(trace, layers_each);
+    return make_buckets(trace, layers_by_size(trace, bucket_, first_));
   }
   [[nodiscard]] Program program(Step /*step*/, const World& world,
                                 const BucketPlan& buckets) const override {

@@ -78,6 +78,28 @@ std::vector<int> merge_paper(const std::vector<ReadyLayer>& layers, const Linear
   return layers_each;
 }
 
+std::vector<int> merge_two_lanes(const std::vector<ReadyLayer>& layers, const LinearCost& cost) {
+  std::vector<int> layers_each;
+  Seconds free{};   // the lane that is free first
+  Seconds later{};  // the other one
+  Bytes open;
+  int merged = 0;
+  for (std::size_t j = 0; j < layers.size(); ++j) {
+    open += layers[j].bytes;
+    ++merged;
+    const Seconds start = std::max(free, layers[j].ready);
+    const bool last = j + 1 == layers.size();
+    if (!last && start > layers[j + 1].ready) continue;
+    layers_each.push_back(merged);
+    const double contention = later > start ? 1.5 : 1;
+    free = start + cost.a + cost.b * open * contention;
+    if (free > later) std::swap(free, later);
+    open = Bytes{};
+    merged = 0;
+  }
+  return layers_each;
+}
+
 Seconds merged_end(const std::vector<ReadyLayer>& layers, const std::vector<int>& layers_each,
                    const Curve& cost) {
   Seconds end{};

@@ -31,6 +31,9 @@ class WithCommonOptions : public Strategy {
     return program;
   }
   [[nodiscard]] Traits traits(const World& world) const override { return inner_->traits(world); }
+  [[nodiscard]] Traits traits_with(const World& world, const BucketPlan& buckets) const override {
+    return inner_->traits_with(world, buckets);
+  }
 
  private:
   std::unique_ptr<Strategy> inner_;

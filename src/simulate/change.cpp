@@ -1,0 +1,108 @@
+#include "riffle/change.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "riffle/error.h"
+
+namespace riffle {
+namespace {
+
+void set_field(Change& change, std::string_view part, bool& timed, const std::string& what) {
+  const std::size_t equals = part.find('=');
+  const std::string key(part.substr(0, equals));
+  const bool flag = key == "cut" || key == "repair";
+  if (flag != (equals == std::string_view::npos))
+    usage_error("{}: {} is {}", what, quote(part),
+                flag ? "a word without a value" : "not key=value");
+  const std::string_view value = flag ? std::string_view{} : part.substr(equals + 1);
+  const std::string where = fmt::format("{}: {}", what, key);
+  if (key == "at") {
+    change.at = parse_seconds(value, where);
+    timed = true;
+  } else if (key == "link") {
+    change.link = std::string(value);
+  } else if (key == "worker") {
+    change.worker = static_cast<int>(parse_integer(value, where));
+  } else if (key == "bandwidth") {
+    change.bandwidth = parse_bandwidth(value, where);
+  } else if (key == "latency") {
+    change.latency = parse_seconds(value, where);
+  } else if (key == "slow") {
+    change.slow = parse_number(value, where);
+    if (*change.slow <= 0) usage_error("{}: {} must be above zero", where, quote(value));
+  } else if (key == "cut") {
+    change.cut = true;
+  } else if (key == "repair") {
+    change.repair = true;
+  } else {
+    const std::vector<std::string> known{"at",      "link", "worker", "bandwidth",
+                                         "latency", "slow", "cut",    "repair"};
+    usage_error("{}: {}", what, unknown_name("field", key, known));
+  }
+}
+
+Change parse_change(std::string_view text, std::string_view source) {
+  const std::string what = fmt::format("{}: {}", source, quote(text));
+  Change change;
+  bool timed = false;
+  for (const std::string_view part : split(text, ',')) set_field(change, trim(part), timed, what);
+  if (!timed) usage_error("{}: at= is missing", what);
+  if (change.link.empty() == (change.worker < 0))
+    usage_error("{}: needs link=NAME or worker=RANK, one of them", what);
+  const int link_changes = (change.bandwidth ? 1 : 0) + (change.latency ? 1 : 0) +
+                           (change.cut ? 1 : 0) + (change.repair ? 1 : 0);
+  if (change.link.empty() ? !change.slow || link_changes > 0
+                          : change.slow.has_value() || link_changes == 0)
+    usage_error("{}: a link takes bandwidth=, latency=, cut or repair; a worker takes slow=", what);
+  return change;
+}
+
+}  // namespace
+
+std::vector<Change> parse_changes(std::string_view text, std::string_view what) {
+  std::vector<Change> changes;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find_first_of("; \n\t\r", begin), text.size());
+    const std::string_view part = trim(text.substr(begin, end - begin));
+    if (!part.empty()) changes.push_back(parse_change(part, what));
+    begin = end + 1;
+  }
+  return changes;
+}
+
+std::vector<Change> load_changes(const std::string& text_or_file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(text_or_file, ignored)) {
+    if (text_or_file.find('=') == std::string::npos)
+      usage_error("--events: {} is neither a file nor a change (e.g. {})", quote(text_or_file),
+                  "at=2s,link=rack1,bandwidth=100Mbps");
+    return parse_changes(text_or_file, "--events");
+  }
+  std::vector<Change> changes;
+  const std::string text = read_file(text_or_file);
+  int number = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::string_view content = trim(line.substr(0, line.find('#')));
+    const std::string where = fmt::format("{}: line {}", text_or_file, ++number);
+    for (Change& change : parse_changes(content, where)) changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+std::string print(const Change& change) {
+  std::string text = fmt::format("at={},", spell(change.at));
+  text += change.link.empty() ? fmt::format("worker={}", change.worker) : "link=" + change.link;
+  if (change.bandwidth) text += fmt::format(",bandwidth={}", spell(*change.bandwidth));
+  if (change.latency) text += fmt::format(",latency={}", spell(*change.latency));
+  if (change.slow) text += fmt::format(",slow={}", *change.slow);
+  if (change.cut) text += ",cut";
+  if (change.repair) text += ",repair";
+  return text;
+}
+
+}  // namespace riffle

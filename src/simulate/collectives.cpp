@@ -1,0 +1,177 @@
+#include "simulate/collectives.h"
+
+#include <algorithm>
+
+namespace riffle {
+
+int Collectives::new_collective() {
+  if (!free_.empty()) {
+    const int id = free_.back();
+    free_.pop_back();
+    return id;
+  }
+  collectives_.push_back(std::make_unique<Collective>());
+  return static_cast<int>(collectives_.size()) - 1;
+}
+
+int Collectives::open(std::shared_ptr<const Schedule> schedule, double bytes, std::int64_t owner) {
+  const int id = new_collective();
+  Collective& collective = *collectives_[id];
+  const Shape& shape = schedule->shape();
+  collective.members = shape.members();
+  collective.round.assign(static_cast<std::size_t>(shape.members()), -1);
+  collective.sending.assign(static_cast<std::size_t>(shape.members()), 0);
+  collective.missing = shape.expected();
+  collective.schedule = std::move(schedule);
+  collective.bytes = bytes;
+  collective.owner = owner;
+  collective.joined = collective.done = 0;
+  return id;
+}
+
+int Collectives::open_timed(int members, double seconds, bool one_at_a_time, std::int64_t owner) {
+  const int id = new_collective();
+  Collective& collective = *collectives_[id];
+  collective.schedule.reset();
+  collective.members = members;
+  collective.seconds = seconds;
+  collective.one_at_a_time = one_at_a_time;
+  collective.owner = owner;
+  collective.joined = collective.done = 0;
+  return id;
+}
+
+void Collectives::join(int id, int member, double now) {
+  Collective& collective = *collectives_[id];
+  ++collective.joined;
+  if (collective.schedule)
+    begin_round(id, member, 0, now);
+  else if (collective.joined == collective.members)
+    start_timed(id, now);
+}
+
+void Collectives::start_timed(int id, double now) {
+  const Collective& collective = *collectives_[id];
+  double start = now;
+  if (collective.one_at_a_time) {
+    start = std::max(now, busy_until_);
+    busy_until_ = start + collective.seconds;
+  }
+  queue_.push(start + collective.seconds, Happening::timed_done, id);
+}
+
+void Collectives::timed_done(int id, double now) {
+  const int members = collectives_[id]->members;
+  for (int member = 0; member < members; ++member) finish_member(id, member, now);
+}
+
+void Collectives::finish_member(int id, int member, double now) {
+  Collective& collective = *collectives_[id];
+  const std::int64_t owner = collective.owner;
+  if (++collective.done == collective.members) {
+    collective.schedule.reset();
+    free_.push_back(id);
+  }
+  listener_.member_done(owner, member, now);
+}
+
+void Collectives::begin_round(int id, int member, int round, double now) {
+  Collective& collective = *collectives_[id];
+  const Shape& shape = collective.schedule->shape();
+  if (round == shape.rounds()) return finish_member(id, member, now);
+  collective.round[member] = round;
+  send_all(id, collective, member, round, now);
+  if (collective.sending[member] == 0 && collective.missing[shape.cell(round, member)] <= 0)
+    round_done(id, collective, member, now);
+}
+
+void Collectives::send_all(int id, Collective& collective, int member, int round, double now) {
+  const Schedule& schedule = *collective.schedule;
+  const Shape& shape = schedule.shape();
+  const int cell = shape.cell(round, member);
+  const int begin = shape.first_send(cell);
+  const int end = shape.first_send(cell + 1);
+  const Rank from = schedule.rank(member);
+  if (const int fan = schedule.fan(cell); fan >= 0) {
+    collective.sending[member] = 1;
+    network_.fan(fan, from, end - begin, shape.send(begin).share * collective.bytes,
+                 {id, round, member, -1}, now);
+    return;
+  }
+  collective.sending[member] = end - begin;
+  for (int i = begin; i < end; ++i) {
+    const Shape::Send& send = shape.send(i);
+    network_.send(schedule.path(i), from, schedule.rank(send.to), send.share * collective.bytes,
+                  {id, round, member, send.to}, now);
+  }
+}
+
+void Collectives::delivered(int flow, double now) {
+  while (flow >= 0) {
+    const Network::Cargo cargo = network_.cargo(flow);
+    flow = network_.take(flow);
+    Collective& collective = *collectives_[cargo.collective];
+    const Shape& shape = collective.schedule->shape();
+    const int cell = shape.cell(cargo.round, cargo.from);
+    if (cargo.to >= 0) {
+      heard(cargo.collective, collective, cargo.to, cargo.round, now);
+    } else {
+      for (int i = shape.first_send(cell); i < shape.first_send(cell + 1); ++i)
+        heard(cargo.collective, collective, shape.send(i).to, cargo.round, now);
+    }
+    // The sender is still in that round: the collective cannot have ended.
+    if (--collective.sending[cargo.from] == 0 && collective.missing[cell] <= 0)
+      round_done(cargo.collective, collective, cargo.from, now);
+  }
+}
+
+void Collectives::heard(int id, Collective& collective, int member, int round, double now) {
+  const int cell = collective.schedule->shape().cell(round, member);
+  if (--collective.missing[cell] <= 0 && collective.round[member] == round &&
+      collective.sending[member] == 0)
+    round_done(id, collective, member, now);
+}
+
+void Collectives::round_done(int id, Collective& collective, int member, double now) {
+  const Shape& shape = collective.schedule->shape();
+  const int round = collective.round[member];
+  // A repeating schedule counts in one cell: what came early counts for the next round.
+  if (shape.repeating()) collective.missing[member] += shape.expected()[member];
+  const double adding = gamma_ > 0 ? gamma_ * shape.added(round, member) * collective.bytes : 0;
+  if (adding > 0)
+    begin_later(id, member, now + adding);
+  else
+    begin_round(id, member, round + 1, now);
+}
+
+void Collectives::begin_later(int id, int member, double time) {
+  int at = free_listed_;
+  if (at >= 0) {
+    free_listed_ = listed_[at].next;
+  } else {
+    at = static_cast<int>(listed_.size());
+    listed_.emplace_back();
+  }
+  listed_[at] = {id, member, -1};
+  if (time == last_time_) {
+    listed_[last_tail_].next = at;
+  } else {
+    queue_.push(time, Happening::begin, at);
+    last_time_ = time;
+  }
+  last_tail_ = at;
+}
+
+void Collectives::begin_listed(int first, double now) {
+  if (now == last_time_) last_time_ = -1;
+  while (first >= 0) {
+    const Listed listed = listed_[first];
+    listed_[first].next = free_listed_;
+    free_listed_ = first;
+    first = listed.next;
+    begin_round(listed.collective, listed.member,
+                collectives_[listed.collective]->round[listed.member] + 1, now);
+  }
+}
+
+}  // namespace riffle

@@ -1,0 +1,80 @@
+// Collectives under way: each member walks through its rounds on its own, sends when it begins a
+// round and begins the next when every message of the round that it sends or hears has arrived.
+// A member that is early is heard later: nobody waits for members that it does not hear from.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "simulate/schedule.h"
+
+namespace riffle {
+
+class Collectives {
+ public:
+  // Told when a member has its result.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void member_done(std::int64_t owner, int member, double now) = 0;
+  };
+
+  Collectives(Network& network, EventQueue& queue, double gamma, Listener& listener)
+      : network_(network), queue_(queue), gamma_(gamma), listener_(listener) {}
+
+  // A collective of `bytes`. `owner` is the listener's.
+  int open(std::shared_ptr<const Schedule> schedule, double bytes, std::int64_t owner);
+  // One that has a cost but no messages (a published fit, a tree): it starts when the last member
+  // has joined, and takes `seconds`; of those that are `one_at_a_time` the later one waits.
+  int open_timed(int members, double seconds, bool one_at_a_time, std::int64_t owner);
+
+  void join(int id, int member, double now);
+
+  // What the events of these names call.
+  void delivered(int first_flow, double now);
+  void begin_listed(int first, double now);
+  void timed_done(int id, double now);
+
+ private:
+  struct Collective {
+    std::shared_ptr<const Schedule> schedule;  // none: timed
+    std::int64_t owner = 0;
+    double bytes = 0;
+    double seconds = 0;
+    bool one_at_a_time = false;
+    int members = 0;
+    int joined = 0;
+    int done = 0;
+    std::vector<int> round;    // of each member; -1 before it joins
+    std::vector<int> sending;  // its messages of this round that have not arrived
+    std::vector<int> missing;  // messages still to be heard, by cell of the schedule
+  };
+  struct Listed {
+    int collective = 0;
+    int member = 0;
+    int next = -1;
+  };
+
+  int new_collective();
+  void start_timed(int id, double now);
+  void begin_round(int id, int member, int round, double now);
+  void send_all(int id, Collective& collective, int member, int round, double now);
+  void heard(int id, Collective& collective, int member, int round, double now);
+  void round_done(int id, Collective& collective, int member, double now);
+  void begin_later(int id, int member, double time);
+  void finish_member(int id, int member, double now);
+
+  Network& network_;
+  EventQueue& queue_;
+  double gamma_;
+  Listener& listener_;
+  std::vector<std::unique_ptr<Collective>> collectives_;
+  std::vector<int> free_;
+  std::vector<Listed> listed_;
+  int free_listed_ = -1;
+  double last_time_ = -1;  // members that begin at one time are one event
+  int last_tail_ = -1;
+  double busy_until_ = 0;
+};
+
+}  // namespace riffle

@@ -1,0 +1,473 @@
+#include "simulate/network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "riffle/error.h"
+
+namespace riffle {
+namespace {
+
+// Levels and loads that differ by less are the same: what rounding leaves.
+constexpr double kSlack = 1e-12;
+
+}  // namespace
+
+Network::Network(const Cluster& cluster, EventQueue& queue)
+    : cluster_(cluster), queue_(queue), workers_(cluster.size()) {
+  links_.resize(2 * (cluster.workers.size() + cluster.domains.size()));
+  const auto set = [&](int up, const Link& link) {
+    for (const int way : {kUp, kDown}) {
+      links_[up + way].capacity = link.bandwidth.bytes_per_second;
+      links_[up + way].latency = link.latency.count();
+    }
+  };
+  // Workers of one class have the same place and the same link.
+  std::map<std::tuple<int, double, double>, int> classes;
+  for (Rank rank = 0; rank < workers_; ++rank) {
+    const WorkerSpec& worker = cluster.workers[rank];
+    set(worker_link(rank, kUp), worker.link);
+    const std::tuple key(worker.domain, worker.link.latency.count(),
+                         worker.link.bandwidth.bytes_per_second);
+    class_of_.push_back(classes.emplace(key, static_cast<int>(classes.size())).first->second);
+  }
+  for (std::size_t d = 1; d < cluster.domains.size(); ++d)
+    set(domain_link(static_cast<int>(d), kUp), cluster.domains[d].uplink);
+  classes_ = static_cast<int>(classes.size());
+  // Measured pairs have paths of their own; such workers cannot share a class's.
+  for (const PairLink& pair : cluster.pairs) {
+    class_of_[pair.from] = classes_++;
+    class_of_[pair.to] = classes_++;
+  }
+}
+
+void Network::declare_variable(int link) {
+  links_[link].variable = true;
+  if (link < 2 * workers_) class_of_[link / 2] = classes_++;
+}
+
+int Network::path(Rank from, Rank to) {
+  const std::uint64_t key =
+      (static_cast<std::uint64_t>(class_of_[from]) << 32) | static_cast<unsigned>(class_of_[to]);
+  const auto [found, fresh] = path_of_.try_emplace(key, 0);
+  if (fresh) found->second = new_path(from, to);
+  return found->second;
+}
+
+int Network::fan_path(Rank from, Rank to) {
+  const std::uint64_t key = (std::uint64_t{1} << 63) | static_cast<unsigned>(class_of_[from]);
+  const auto [found, fresh] = path_of_.try_emplace(key, 0);
+  if (fresh) found->second = new_path(from, to);
+  return found->second;
+}
+
+int Network::new_path(Rank from, Rank to) {
+  Path path;
+  path.stream = static_cast<int>(streams_.size());
+  const auto pair = std::ranges::find_if(
+      cluster_.pairs, [&](const PairLink& p) { return p.from == from && p.to == to; });
+  if (pair != cluster_.pairs.end()) {
+    path.ports = false;
+    path.latency = pair->link.latency.count();
+    path.cap = path.most = pair->link.bandwidth.bytes_per_second;
+  } else {
+    add_tree_links(path, from, to);
+  }
+
+  Stream stream;
+  stream.path = static_cast<int>(paths_.size());
+  stream.cap = path.cap;
+  stream.uses = static_cast<int>(path.shared.size());
+  if (stream.uses + 2 > kMostLinks)
+    usage_error("cluster: the path from worker {} to worker {} crosses more than {} links", from,
+                to, kMostLinks);
+  for (int i = 0; i < stream.uses; ++i) stream.use[i].link = path.shared[i];
+  if (stream.uses == 0) stream.rate = stream.cap;  // for good: nothing is shared
+  streams_.push_back(std::move(stream));
+  paths_.push_back(std::move(path));
+  return static_cast<int>(paths_.size()) - 1;
+}
+
+void Network::add_tree_links(Path& path, Rank from, Rank to) const {
+  const int up = worker_link(from, kUp);
+  const int down = worker_link(to, kDown);
+  path.latency_links = {up, worker_link(to, kUp)};
+  path.cap = std::min(links_[up].capacity, links_[down].capacity);
+  path.most = path.cap;
+  int a = cluster_.workers[from].domain;
+  int b = cluster_.workers[to].domain;
+  // Parents come before children, so the deeper index is never an ancestor of the other.
+  while (a != b) {
+    const bool leaving = a > b;
+    int& deeper = leaving ? a : b;
+    const int link = domain_link(deeper, leaving ? kUp : kDown);
+    path.shared.push_back(link);
+    path.latency_links.push_back(domain_link(deeper, kUp));
+    if (!links_[link].variable) path.most = std::min(path.most, links_[link].capacity);
+    deeper = cluster_.domains[deeper].parent;
+  }
+  for (const int link : path.latency_links) path.latency += links_[link].latency / 2;
+}
+
+int Network::new_flow() {
+  if (free_flow_ < 0) {
+    flows_.emplace_back();
+    return static_cast<int>(flows_.size()) - 1;
+  }
+  const int id = free_flow_;
+  free_flow_ = flows_[id].next;
+  return id;
+}
+
+void Network::start(int path_id, Rank from, Rank to, int copies, double bytes, const Cargo& cargo,
+                    double now) {
+  const int id = new_flow();
+  Flow& flow = flows_[id];
+  flow.path = path_id;
+  flow.copies = copies;
+  flow.rank = {from, to};
+  flow.cargo = cargo;
+  flow.stream = -1;
+  const Path& path = paths_[path_id];
+  bool single = false;
+  if (path.ports) {
+    single = enter_port(id, kUp, now);
+    if (to >= 0 && enter_port(id, kDown, now)) single = true;
+  }
+  const int stream_id = single ? new_single(path_id, from, to, copies, now) : path.stream;
+  Stream& stream = streams_[stream_id];
+  advance(stream, now);
+  // A stream of a fan's own counts each copy; in the class's stream the fan is one flow.
+  enqueue(stream_id, id, stream.served + (single ? bytes : bytes * copies));
+  weigh(stream_id, single ? copies : 1, now);
+}
+
+// True when the flow must be a stream of its own.
+bool Network::enter_port(int id, int way, double now) {
+  Flow& flow = flows_[id];
+  const int port = worker_link(flow.rank[way], way);
+  LinkState& link = links_[port];
+  flow.port_previous[way] = -1;
+  flow.port_next[way] = link.first_flow;
+  if (link.first_flow >= 0) flows_[link.first_flow].port_previous[way] = id;
+  link.first_flow = id;
+  link.load += paths_[flow.path].most;
+  if (link.crowded) return true;
+  if (!link.variable && link.load <= link.capacity * (1 + kSlack)) return false;
+  link.crowded = true;
+  for (int other = flow.port_next[way]; other >= 0; other = flows_[other].port_next[way])
+    crowd_out(other, now);
+  return true;
+}
+
+void Network::leave_port(int id, int way) {
+  Flow& flow = flows_[id];
+  LinkState& link = links_[worker_link(flow.rank[way], way)];
+  const int previous = flow.port_previous[way];
+  const int next = flow.port_next[way];
+  (previous >= 0 ? flows_[previous].port_next[way] : link.first_flow) = next;
+  if (next >= 0) flows_[next].port_previous[way] = previous;
+  link.load -= paths_[flow.path].most;
+  if (link.first_flow < 0) {
+    link.load = 0;
+    link.crowded = false;
+  }
+}
+
+void Network::crowd_out(int id, double now) {
+  const int old = flows_[id].stream;
+  if (old < 0 || streams_[old].single) return;
+  advance(streams_[old], now);
+  const Flow& flow = flows_[id];
+  const double rest = (flow.tag - streams_[old].served) / flow.copies;
+  remove_from_stream(id, now);
+  const int single = new_single(flow.path, flow.rank[0], flow.rank[1], flow.copies, now);
+  enqueue(single, id, std::max(rest, 0.0));
+  weigh(single, flow.copies, now);
+}
+
+void Network::remove_from_stream(int id, double now) {
+  const int stream_id = flows_[id].stream;
+  Stream& stream = streams_[stream_id];
+  const auto entry = std::lower_bound(
+      stream.entries.begin() + static_cast<std::ptrdiff_t>(stream.head), stream.entries.end(),
+      flows_[id].tag, [](const Entry& each, double tag) { return each.tag < tag; });
+  int previous = -1;
+  for (int at = entry->first; at != id; at = flows_[at].next) previous = at;
+  (previous >= 0 ? flows_[previous].next : entry->first) = flows_[id].next;
+  if (entry->last == id) entry->last = previous;
+  if (--entry->flows == 0) stream.entries.erase(entry);
+  weigh(stream_id, -1, now);
+}
+
+int Network::new_single(int path_id, Rank from, Rank to, int copies, double now) {
+  int id = static_cast<int>(streams_.size());
+  if (free_singles_.empty()) {
+    streams_.emplace_back();
+  } else {
+    id = free_singles_.back();
+    free_singles_.pop_back();
+  }
+  const Path& path = paths_[path_id];
+  Stream& stream = streams_[id];
+  stream.single = true;
+  stream.path = path_id;
+  stream.rate = 0;
+  stream.served = 0;
+  stream.last = now;
+  stream.scheduled = kNever;
+  stream.cap = kNever;
+  stream.uses = 0;
+  stream.use[stream.uses++].link = worker_link(from, kUp);
+  if (to >= 0) {
+    for (const int link : path.shared) stream.use[stream.uses++].link = link;
+    stream.use[stream.uses++].link = worker_link(to, kDown);
+  } else {
+    // The receivers' links are like the sender's: no copy gets more than one of them carries.
+    stream.cap = path.cap / copies;
+  }
+  return id;
+}
+
+void Network::enqueue(int stream_id, int id, double tag) {
+  Stream& stream = streams_[stream_id];
+  Flow& flow = flows_[id];
+  flow.stream = stream_id;
+  flow.tag = tag;
+  flow.next = -1;
+  auto& entries = stream.entries;
+  if (stream.head < entries.size() && entries.back().tag == tag) {
+    Entry& entry = entries.back();
+    flows_[entry.last].next = id;
+    entry.last = id;
+    ++entry.flows;
+    return;
+  }
+  const Entry entry{tag, id, id, 1};
+  if (stream.head == entries.size() || entries.back().tag < tag) {
+    entries.push_back(entry);
+  } else {
+    const auto at =
+        std::upper_bound(entries.begin() + static_cast<std::ptrdiff_t>(stream.head), entries.end(),
+                         tag, [](double t, const Entry& each) { return t < each.tag; });
+    // Flows of one tag are one entry, so that a flow is found by its tag.
+    if (at != entries.begin() + static_cast<std::ptrdiff_t>(stream.head) && (at - 1)->tag == tag) {
+      flows_[(at - 1)->last].next = id;
+      (at - 1)->last = id;
+      ++(at - 1)->flows;
+      return;
+    }
+    entries.insert(at, entry);
+  }
+  touch(stream_id);
+}
+
+void Network::weigh(int stream_id, int flows, double now) {
+  Stream& stream = streams_[stream_id];
+  advance(stream, now);
+  const bool was_empty = stream.weight == 0;
+  stream.weight += flows;
+  if (stream.weight == 0) {
+    if (stream.attached) detach(stream_id);
+    stream.served = 0;
+    stream.scheduled = kNever;
+    stream.entries.clear();
+    stream.head = 0;
+    if (stream.single) free_singles_.push_back(stream_id);
+    return;
+  }
+  touch(stream_id);
+  if (stream.uses == 0) return;
+  if (was_empty) attach(stream_id);
+  for (int i = 0; i < stream.uses; ++i) mark_dirty(stream.use[i].link);
+}
+
+void Network::attach(int id) {
+  Stream& stream = streams_[id];
+  stream.attached = true;
+  stream.rate = 0;  // until the levels are known
+  for (int i = 0; i < stream.uses; ++i) {
+    auto& list = links_[stream.use[i].link].streams;
+    stream.use[i].position = static_cast<int>(list.size());
+    list.emplace_back(id, i);
+  }
+  if (!stream.changed) {
+    stream.changed = true;
+    changed_.push_back(id);
+  }
+}
+
+void Network::detach(int id) {
+  Stream& stream = streams_[id];
+  stream.attached = false;
+  for (int i = 0; i < stream.uses; ++i) {
+    auto& list = links_[stream.use[i].link].streams;
+    const int hole = stream.use[i].position;
+    list[hole] = list.back();
+    streams_[list[hole].first].use[list[hole].second].position = hole;
+    list.pop_back();
+    mark_dirty(stream.use[i].link);
+  }
+}
+
+void Network::advance(Stream& stream, double now) const {
+  if (now > stream.last) {
+    if (stream.weight > 0) stream.served += stream.rate * (now - stream.last);
+    stream.last = now;
+  }
+}
+
+void Network::touch(int id) {
+  Stream& stream = streams_[id];
+  if (stream.touched) return;
+  stream.touched = true;
+  touched_.push_back(id);
+}
+
+void Network::mark_dirty(int id) {
+  LinkState& link = links_[id];
+  if (link.dirty) return;
+  link.dirty = true;
+  dirty_.push_back(id);
+}
+
+void Network::stream_done(int id, double now) {
+  Stream& stream = streams_[id];
+  if (stream.scheduled != now || stream.weight == 0) return;
+  stream.scheduled = kNever;
+  advance(stream, now);
+  const double latency = paths_[stream.path].latency;
+  const double rounding = 4e-16 * now * stream.rate;
+  int gone = 0;
+  while (stream.head < stream.entries.size()) {
+    const Entry& entry = stream.entries[stream.head];
+    if (entry.tag - stream.served > rounding + 4e-16 * entry.tag) break;
+    for (int flow = entry.first; flow >= 0; flow = flows_[flow].next) {
+      gone += stream.single ? flows_[flow].copies : 1;
+      if (!paths_[stream.path].ports) continue;
+      leave_port(flow, kUp);
+      if (flows_[flow].rank[1] >= 0) leave_port(flow, kDown);
+    }
+    queue_.push(now + latency, Happening::delivery, entry.first);
+    ++stream.head;
+  }
+  if (stream.head > 32 && 2 * stream.head > stream.entries.size()) {
+    stream.entries.erase(stream.entries.begin(),
+                         stream.entries.begin() + static_cast<std::ptrdiff_t>(stream.head));
+    stream.head = 0;
+  }
+  if (gone > 0)
+    weigh(id, -gone, now);
+  else
+    touch(id);
+}
+
+void Network::settle(double now) {
+  if (!dirty_.empty() || !changed_.empty()) resolve(now);
+  for (const int id : touched_) {
+    streams_[id].touched = false;
+    reschedule(id, now);
+  }
+  touched_.clear();
+}
+
+void Network::reschedule(int id, double now) {
+  Stream& stream = streams_[id];
+  if (stream.weight == 0 || stream.rate <= 0) return;
+  const double rest = stream.entries[stream.head].tag - stream.served;
+  const double end = stream.last + std::max(rest, 0.0) / stream.rate;
+  // A later end needs no event of its own: the earlier one finds out and asks again.
+  if (end >= stream.scheduled) return;
+  stream.scheduled = std::max(end, now);
+  queue_.push(stream.scheduled, Happening::stream_done, id);
+}
+
+void Network::resolve(double now) {
+  for (std::size_t i = 0; i < dirty_.size(); ++i) {
+    const int id = dirty_[i];
+    LinkState& link = links_[id];
+    link.dirty = false;
+    const double level = fair_level(id);
+    const bool same =
+        level == link.level || std::abs(level - link.level) <= kSlack * std::min(level, link.level);
+    if (same) continue;
+    link.level = level;
+    for (const auto& [stream_id, which] : link.streams) {
+      Stream& stream = streams_[stream_id];
+      if (!stream.changed) {
+        stream.changed = true;
+        changed_.push_back(stream_id);
+      }
+      for (int u = 0; u < stream.uses; ++u)
+        if (u != which) mark_dirty(stream.use[u].link);
+    }
+  }
+  dirty_.clear();
+  for (const int id : changed_) update_rate(id, now);
+  changed_.clear();
+}
+
+// What the link offers a flow that nothing else limits: flows that are limited elsewhere keep less
+// than an equal share, the others share what those leave.
+double Network::fair_level(int id) {
+  const LinkState& link = links_[id];
+  offers_.clear();
+  double weight = 0;
+  for (const auto& [stream_id, which] : link.streams) {
+    const Stream& stream = streams_[stream_id];
+    double offer = stream.cap;
+    for (int u = 0; u < stream.uses; ++u)
+      if (u != which) offer = std::min(offer, links_[stream.use[u].link].level);
+    offers_.emplace_back(offer, stream.weight);
+    weight += stream.weight;
+  }
+  double rest = link.capacity;
+  for (;;) {
+    if (weight <= 0) return kNever;
+    const double level = std::max(rest, 0.0) / weight;
+    bool limited = false;
+    for (std::size_t i = 0; i < offers_.size();) {
+      const auto [offer, flows] = offers_[i];
+      if (offer >= level) {
+        ++i;
+        continue;
+      }
+      rest -= offer * flows;
+      weight -= flows;
+      offers_[i] = offers_.back();
+      offers_.pop_back();
+      limited = true;
+    }
+    if (offers_.empty()) return kNever;
+    if (!limited) return level;
+  }
+}
+
+void Network::update_rate(int id, double now) {
+  Stream& stream = streams_[id];
+  stream.changed = false;
+  if (!stream.attached) return;
+  double rate = stream.cap;
+  for (int u = 0; u < stream.uses; ++u) rate = std::min(rate, links_[stream.use[u].link].level);
+  if (rate == stream.rate) return;
+  advance(stream, now);
+  stream.rate = rate;
+  touch(id);
+}
+
+void Network::set_bandwidth(int id, double bytes_per_second) {
+  links_[id].capacity = bytes_per_second;
+  mark_dirty(id);
+}
+
+void Network::set_latency(int link_up, double seconds) {
+  const double added = (seconds - links_[link_up].latency) / 2;
+  links_[link_up].latency = seconds;
+  for (Path& path : paths_)
+    for (const int link : path.latency_links)
+      if (link == link_up) path.latency += added;
+}
+
+}  // namespace riffle

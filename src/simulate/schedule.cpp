@@ -1,0 +1,122 @@
+#include "simulate/schedule.h"
+
+#include <algorithm>
+
+#include "riffle/error.h"
+
+namespace riffle {
+namespace {
+
+// Fewer messages than this are cheap enough to be flows of their own.
+constexpr int kSmallestFan = 8;
+
+}  // namespace
+
+Shape::Shape(const Pattern& pattern)
+    : members_(pattern.members()), rounds_(pattern.rounds()), first_{0} {
+  const auto classes = pattern.round_classes();
+  repeating_ = classes.size() == 1 && rounds_ > 1;
+  std::vector<Message> messages;
+  if (repeating_) {
+    read_round(pattern, 0);
+    messages_ *= rounds_;
+    shares_ *= rounds_;
+    added_.clear();
+    for (int round = 0; round < rounds_; ++round) {
+      messages.clear();
+      pattern.receives(0, round, messages);
+      RIFFLE_CHECK_EQ(messages.size(), std::size_t{1});
+      added_.push_back(messages[0].add ? static_cast<double>(messages[0].count) / pattern.blocks()
+                                       : 0);
+    }
+  } else {
+    for (int round = 0; round < rounds_; ++round) read_round(pattern, round);
+  }
+}
+
+void Shape::read_round(const Pattern& pattern, int round) {
+  std::vector<Message> messages;
+  const std::size_t base = expected_.size();
+  expected_.resize(base + members_);
+  added_.resize(base + members_);
+  for (int member = 0; member < members_; ++member) {
+    messages.clear();
+    pattern.sends(member, round, messages);
+    const std::size_t begin = sends_.size();
+    for (const Message& message : messages) {
+      const double share = static_cast<double>(message.count) / pattern.blocks();
+      if (message.add) added_[base + message.to] += share;
+      shares_ += share;
+      messages_ += 1;
+      if (sends_.size() > begin && sends_.back().to == message.to) {
+        sends_.back().share += share;
+        continue;
+      }
+      sends_.push_back({message.to, share});
+      ++expected_[base + message.to];
+    }
+    first_.push_back(static_cast<int>(sends_.size()));
+  }
+}
+
+Schedule::Schedule(std::shared_ptr<const Shape> shape, const Group& group, Network& network)
+    : shape_(std::move(shape)), group_(group) {
+  const auto& ranks = group_.ranks();
+  if (ranks.size() < 2 || shape_->rounds() == 0) return;
+  const bool alike =
+      std::ranges::all_of(ranks, [&](Rank rank) { return network.alike(rank, ranks.front()); });
+  if (alike) {
+    path_ = network.path(ranks[0], ranks[1]);
+  } else {
+    for (int cell = 0; cell < shape_->cells(); ++cell)
+      for (int i = shape_->first_send(cell); i < shape_->first_send(cell + 1); ++i)
+        paths_.push_back(network.path(ranks[cell % shape_->members()], ranks[shape_->send(i).to]));
+  }
+  find_fans(network);
+}
+
+void Schedule::find_fans(Network& network) {
+  const auto& ranks = group_.ranks();
+  for (int cell = 0; cell < shape_->cells(); ++cell) {
+    const int begin = shape_->first_send(cell);
+    const int end = shape_->first_send(cell + 1);
+    if (end - begin < kSmallestFan) continue;
+    const Rank from = ranks[cell % shape_->members()];
+    bool fan = true;
+    for (int i = begin; i < end && fan; ++i)
+      fan = shape_->send(i).share == shape_->send(begin).share &&
+            network.alike(from, ranks[shape_->send(i).to]);
+    if (!fan) continue;
+    if (fans_.empty()) fans_.assign(static_cast<std::size_t>(shape_->cells()), -1);
+    fans_[cell] = network.fan_path(from, ranks[shape_->send(begin).to]);
+  }
+}
+
+std::shared_ptr<const Shape> ScheduleCache::shape(const Exchange& exchange, Algorithm algorithm) {
+  const int n = exchange.group.size();
+  const auto compile = [&] {
+    const bool two_level = algorithm == Algorithm::two_level;
+    return std::make_shared<const Shape>(*make_pattern(
+        algorithm, exchange.collective, n,
+        two_level ? rack_positions(exchange.group, cluster_) : std::vector<std::vector<int>>{},
+        exchange.shift));
+  };
+  if (algorithm == Algorithm::two_level) return compile();  // it depends on where the members are
+  auto& known = shapes_[{algorithm, exchange.collective, n, exchange.shift}];
+  if (!known) known = compile();
+  return known;
+}
+
+std::shared_ptr<const Schedule> ScheduleCache::get(const Exchange& exchange, Algorithm algorithm) {
+  auto& known =
+      schedules_[{exchange.group.identity(), algorithm, exchange.collective, exchange.shift}];
+  auto schedule = known.lock();
+  if (!schedule) {
+    schedule =
+        std::make_shared<const Schedule>(shape(exchange, algorithm), exchange.group, network_);
+    known = schedule;
+  }
+  return schedule;
+}
+
+}  // namespace riffle

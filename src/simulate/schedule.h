@@ -1,0 +1,97 @@
+// A collective's message pattern, compiled for one group on one network: who sends how much to whom
+// in which round, over which path.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "cost/pattern.h"
+#include "simulate/network.h"
+
+namespace riffle {
+
+// The part that does not depend on where the members are.
+class Shape {
+ public:
+  explicit Shape(const Pattern& pattern);
+
+  struct Send {
+    int to = 0;        // member
+    double share = 0;  // of the vector
+  };
+
+  [[nodiscard]] int members() const { return members_; }
+  [[nodiscard]] int rounds() const { return rounds_; }
+  // All rounds look alike (a ring): one message in, one out.
+  [[nodiscard]] bool repeating() const { return repeating_; }
+  // Rows of the tables below: rounds, or one for all of them.
+  [[nodiscard]] int cell(int round, int member) const {
+    return repeating_ ? member : round * members_ + member;
+  }
+  // Sends first..last of a cell. Blocks for one receiver in one round are one message.
+  [[nodiscard]] int first_send(int cell) const { return first_[cell]; }
+  [[nodiscard]] const Send& send(int index) const { return sends_[index]; }
+  [[nodiscard]] int cells() const { return static_cast<int>(first_.size()) - 1; }
+  // Messages that a member hears in a round, for all cells.
+  [[nodiscard]] const std::vector<int>& expected() const { return expected_; }
+  // The share of the vector that it adds to its own at the end of the round.
+  [[nodiscard]] double added(int round, int member) const {
+    return added_[repeating_ ? round : round * members_ + member];
+  }
+  // Messages of all members, for the traffic count. Shares of the vector, likewise.
+  [[nodiscard]] double messages() const { return messages_; }
+  [[nodiscard]] double shares() const { return shares_; }
+
+ private:
+  void read_round(const Pattern& pattern, int round);
+
+  int members_;
+  int rounds_;
+  bool repeating_ = false;
+  std::vector<int> first_;
+  std::vector<Send> sends_;
+  std::vector<int> expected_;
+  std::vector<double> added_;
+  double messages_ = 0;
+  double shares_ = 0;
+};
+
+class Schedule {
+ public:
+  Schedule(std::shared_ptr<const Shape> shape, const Group& group, Network& network);
+
+  [[nodiscard]] const Shape& shape() const { return *shape_; }
+  [[nodiscard]] Rank rank(int member) const { return group_.ranks()[member]; }
+  [[nodiscard]] int path(int send) const { return paths_.empty() ? path_ : paths_[send]; }
+  // The path of a cell whose sends are a fan; -1 where they are not.
+  [[nodiscard]] int fan(int cell) const { return fans_.empty() ? -1 : fans_[cell]; }
+
+ private:
+  void find_fans(Network& network);
+
+  std::shared_ptr<const Shape> shape_;
+  Group group_;
+  int path_ = -1;           // of all sends, where they have the same
+  std::vector<int> paths_;  // else of each
+  std::vector<int> fans_;
+};
+
+// Compiles each pattern once. Schedules live as long as somebody holds them.
+class ScheduleCache {
+ public:
+  ScheduleCache(const Cluster& cluster, Network& network) : cluster_(cluster), network_(network) {}
+  std::shared_ptr<const Schedule> get(const Exchange& exchange, Algorithm algorithm);
+
+ private:
+  std::shared_ptr<const Shape> shape(const Exchange& exchange, Algorithm algorithm);
+
+  const Cluster& cluster_;
+  Network& network_;
+  std::map<std::tuple<Algorithm, Collective, int, int>, std::shared_ptr<const Shape>> shapes_;
+  std::map<std::tuple<const void*, Algorithm, Collective, int>, std::weak_ptr<const Schedule>>
+      schedules_;
+};
+
+}  // namespace riffle

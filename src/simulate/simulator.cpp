@@ -1,0 +1,152 @@
+#include "simulate/simulator.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "riffle/error.h"
+
+namespace riffle {
+
+Simulator::Simulator(const Trace& trace, const Cluster& cluster, const Strategy& strategy,
+                     std::uint64_t seed, const std::vector<Change>& changes)
+    : trace_(trace),
+      cluster_(cluster),
+      strategy_(strategy),
+      world_(cluster),
+      cost_(cluster),
+      buckets_(strategy.buckets(trace, cost_, world_)),
+      traits_(strategy.traits_with(world_, buckets_)),
+      network_(cluster_, queue_),
+      schedules_(cluster_, network_),
+      workers_({.trace = trace_,
+                .cluster = cluster_,
+                .buckets = buckets_,
+                .optimizer = cluster.optimizer_step.count() > 0 ? cluster.optimizer_step
+                                                                : trace.optimizer_step,
+                .window = std::max(traits_.staleness, 1) + 2,
+                .seed = seed,
+                .plan_of = [this](Step step) { return plan_of(step); }},
+               queue_, network_) {
+  schedule_changes(changes);
+}
+
+std::shared_ptr<const StepPlan> Simulator::plan_of(Step step) {
+  const Step key = traits_.period > 0 ? step % traits_.period : step;
+  auto found = plans_.find(key);
+  if (found == plans_.end()) {
+    const Program program = strategy_.program(step, world_, buckets_);
+    auto plan = std::make_shared<const StepPlan>(
+        compile_step(program, buckets_, trace_.dtype, cost_, schedules_));
+    if (traits_.period == 0) plans_.clear();  // it does not come back
+    found = plans_.emplace(key, std::move(plan)).first;
+  }
+  traffic_.emplace_back(found->second->bytes, found->second->messages);
+  return found->second;
+}
+
+double Simulator::bytes(Step from, Step to) const {
+  double sum = 0;
+  for (Step step = from; step < to; ++step) sum += traffic_.at(step).first;
+  return sum;
+}
+
+double Simulator::messages(Step from, Step to) const {
+  double sum = 0;
+  for (Step step = from; step < to; ++step) sum += traffic_.at(step).second;
+  return sum;
+}
+
+void Simulator::run_until(Step step) {
+  if (!started_) {
+    started_ = true;
+    workers_.start();
+    network_.settle(0);
+  }
+  while (!workers_.begun(step)) {
+    if (queue_.empty()) usage_error("simulation: {}", workers_.stuck());
+    const Agenda event = queue_.pop();
+    const double now = event.time;
+    switch (event.what) {
+      case Happening::stream_done:
+        network_.stream_done(event.id, now);
+        break;
+      case Happening::delivery:
+        workers_.collectives().delivered(event.id, now);
+        break;
+      case Happening::begin:
+        workers_.collectives().begin_listed(event.id, now);
+        break;
+      case Happening::timed_done:
+        workers_.collectives().timed_done(event.id, now);
+        break;
+      case Happening::lane:
+        workers_.lane_event(event.id, now);
+        break;
+      case Happening::compute:
+        workers_.compute_event(event.id, now);
+        break;
+      case Happening::change:
+        apply(changes_[event.id]);
+        break;
+    }
+    if (queue_.empty() || queue_.next() > now) network_.settle(now);
+  }
+}
+
+// ---- changes
+
+void Simulator::schedule_changes(const std::vector<Change>& changes) {
+  changes_ = changes;
+  for (std::size_t i = 0; i < changes_.size(); ++i) {
+    const Change& change = changes_[i];
+    if (change.worker >= cluster_.size())
+      usage_error("event {}: worker {} is not in 0..{}", print(change), change.worker,
+                  cluster_.size() - 1);
+    if (!change.link.empty()) {
+      const int up = link_up(change);
+      network_.declare_variable(up);
+      network_.declare_variable(up + 1);
+    }
+    queue_.push(change.at.count(), Happening::change, static_cast<int>(i));
+  }
+}
+
+int Simulator::link_up(const Change& change) const {
+  std::vector<std::string> known;
+  for (std::size_t d = 1; d < cluster_.domains.size(); ++d) {
+    known.push_back(cluster_.domains[d].name);
+    if (known.back() == change.link) return network_.domain_link(static_cast<int>(d), Network::kUp);
+  }
+  if (cluster_.fit) usage_error("event {}: a fit has no links", print(change));
+  const std::string prefix = "worker";
+  if (change.link.starts_with(prefix)) {
+    const auto rank = parse_integer(std::string_view(change.link).substr(prefix.size()),
+                                    "event " + print(change));
+    if (rank >= 0 && rank < cluster_.size())
+      return Network::worker_link(static_cast<Rank>(rank), Network::kUp);
+  }
+  known.push_back("worker0");
+  usage_error("event {}: {}", print(change), unknown_name("link", change.link, known));
+}
+
+void Simulator::apply(const Change& change) {
+  if (change.link.empty()) return workers_.set_slow(change.worker, *change.slow);
+  const int up = link_up(change);
+  if (change.latency) network_.set_latency(up, change.latency->count());
+  for (const int link : {up, up + 1}) {
+    if (change.bandwidth) {
+      before_cut_.erase(link);
+      network_.set_bandwidth(link, change.bandwidth->bytes_per_second);
+    }
+    if (change.cut) {
+      before_cut_.emplace(link, network_.bandwidth(link));
+      network_.set_bandwidth(link, 0);
+    }
+    if (const auto before = before_cut_.find(link); change.repair && before != before_cut_.end()) {
+      network_.set_bandwidth(link, before->second);
+      before_cut_.erase(before);
+    }
+  }
+}
+
+}  // namespace riffle

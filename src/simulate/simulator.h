@@ -1,0 +1,51 @@
+// The event loop: workers, collectives and the network on one clock.
+#pragma once
+
+#include "riffle/simulate.h"
+#include "simulate/workers.h"
+
+namespace riffle {
+
+class Simulator {
+ public:
+  Simulator(const Trace& trace, const Cluster& cluster, const Strategy& strategy,
+            std::uint64_t seed, const std::vector<Change>& changes);
+
+  // Until every worker has begun `step`. Others may be ahead: nobody is held.
+  void run_until(Step step);
+  // From the beginning to where the workers began a step, mean over them.
+  [[nodiscard]] double mean_begin(Step step) const { return workers_.mean_begin(step); }
+
+  void record(Timeline& timeline, Rank ranks, Step from) { workers_.record(timeline, ranks, from); }
+  [[nodiscard]] const std::map<Step, Workers::SeenStep>& seen() const { return workers_.seen(); }
+  [[nodiscard]] const Traits& traits() const { return traits_; }
+  [[nodiscard]] const BucketPlan& buckets() const { return buckets_; }
+  // Sent by all workers in steps [from, to), which must have begun.
+  [[nodiscard]] double bytes(Step from, Step to) const;
+  [[nodiscard]] double messages(Step from, Step to) const;
+
+ private:
+  std::shared_ptr<const StepPlan> plan_of(Step step);
+  void schedule_changes(const std::vector<Change>& changes);
+  void apply(const Change& change);
+  [[nodiscard]] int link_up(const Change& change) const;
+
+  const Trace& trace_;
+  const Cluster& cluster_;
+  const Strategy& strategy_;
+  World world_;
+  CostModel cost_;
+  BucketPlan buckets_;
+  Traits traits_;
+  EventQueue queue_;
+  Network network_;
+  ScheduleCache schedules_;
+  std::map<Step, std::shared_ptr<const StepPlan>> plans_;  // of one period
+  std::vector<std::pair<double, double>> traffic_;         // bytes and messages of each step
+  std::vector<Change> changes_;
+  std::map<int, double> before_cut_;
+  Workers workers_;
+  bool started_ = false;
+};
+
+}  // namespace riffle

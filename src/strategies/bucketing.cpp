@@ -1,0 +1,51 @@
+#include "strategies/bucketing.h"
+
+#include <algorithm>
+
+#include "strategies/merge.h"
+
+namespace riffle {
+
+std::vector<int> layers_by_size(const Trace& trace, Bytes size, Bytes first) {
+  std::vector<int> layers_each;
+  Bytes filled;
+  int layers = 0;
+  for (std::size_t i = trace.layers.size(); i-- > 0;) {
+    filled += trace.bytes(trace.layers[i]);
+    ++layers;
+    if (filled < (layers_each.empty() ? first : size) && i > 0) continue;
+    layers_each.push_back(layers);
+    filled = Bytes{};
+    layers = 0;
+  }
+  return layers_each;
+}
+
+Bucketing::Bucketing(const Options& options) : how_(options.text("bucket")), wire_(options.wire()) {
+  if (how_ != "optimal" && how_ != "layer" && how_ != "single") size_ = options.bytes("bucket");
+}
+
+BucketPlan Bucketing::buckets(const Trace& trace, const CostModel& cost,
+                              const Program& program) const {
+  if (how_ == "single") return one_bucket(trace);
+  if (how_ == "layer") return bucket_per_layer(trace);
+  if (how_ != "optimal") return make_buckets(trace, layers_by_size(trace, size_, size_));
+
+  const Bytes all = wire_bytes(trace.bytes(), trace.dtype, wire_);
+  const Exchange* slowest = nullptr;
+  for (const Exchange& exchange : program.exchanges)
+    if (exchange.start == Start::bucket_stepped &&
+        (slowest == nullptr || cost.time(*slowest, all) < cost.time(exchange, all)))
+      slowest = &exchange;
+  if (slowest == nullptr) return one_bucket(trace);
+  const Curve& curve =
+      cost.curve(slowest->group, slowest->collective, slowest->algorithm, slowest->shift);
+  return make_buckets(trace, merge_optimal(ready_layers(trace, wire_), curve));
+}
+
+OptionInfo bucket_option() {
+  return {"bucket", "optimal|layer|single|SIZE",
+          "how layers are merged into messages: best overlap, one each, all, or up to a size"};
+}
+
+}  // namespace riffle

@@ -1,0 +1,29 @@
+// How a strategy cuts a model where the user may choose: bucket=optimal|layer|single|SIZE.
+#pragma once
+
+#include "riffle/strategy.h"
+
+namespace riffle {
+
+// A bucket is closed when it holds `size`, the first one when it holds `first`.
+std::vector<int> layers_by_size(const Trace& trace, Bytes size, Bytes first);
+
+class Bucketing {
+ public:
+  // Reads `bucket` and `wire`.
+  explicit Bucketing(const Options& options);
+
+  // `program` is a step's; optimal fits the slowest of its exchanges that nothing delays. An
+  // exchange that starts when the step is done has no backward to hide under: one bucket is best.
+  [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost,
+                                   const Program& program) const;
+
+ private:
+  std::string how_;
+  Bytes size_;
+  Wire wire_;
+};
+
+OptionInfo bucket_option();
+
+}  // namespace riffle

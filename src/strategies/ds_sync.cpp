@@ -1,0 +1,135 @@
+// DS-Sync: workers form groups that average their weights independently; the groups are shuffled
+// every step, so that nobody waits for everybody. pattern=grid: rows, then columns of a near-square
+// grid. pattern=bottleneck: groups follow the racks; rotating delegates meet across the slow links
+// (bottleneck.h), and with a delay even they do not wait for them.
+// Wang et al., arXiv:2007.03298, v1 (2020) and v2 (2022); delay and its scaled correction are ours.
+// Cost per step: grid: an all-reduce over about sqrt(N). bottleneck: max(T_slow over the R
+// delegates, T_fast over K-1 in a rack); with a delay of d T_fast over K, and T_slow spread over
+// d+1 steps.
+#include <algorithm>
+
+#include "riffle/error.h"
+#include "strategies/bottleneck.h"
+#include "strategies/bucketing.h"
+#include "strategies/builtin.h"
+#include "strategies/grouping.h"
+#include "strategies/memo.h"
+#include "strategies/weight_average.h"
+
+namespace riffle::strategies {
+namespace {
+
+constexpr int kAutomatic = -1;
+
+class DsSync : public Strategy {
+ public:
+  DsSync(bool bottleneck, int delay, const Options& options)
+      : bottleneck_(bottleneck),
+        delay_(delay),
+        mixing_(weight_mixing(options)),
+        wire_(options.wire()),
+        bucketing_(options) {}
+
+  [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost,
+                                   const World& world) const override {
+    return bucketing_.buckets(trace, cost, program(0, world, one_bucket(trace)));
+  }
+  [[nodiscard]] Program program(Step step, const World& world,
+                                const BucketPlan& buckets) const override {
+    const int delay = delay_steps(world, buckets);
+    const auto all = phases(world, delay);
+    const Phase& phase = (*all)[step % static_cast<Step>(all->size())];
+    Program program;
+    if (delay > 0) {
+      Program inside;
+      average_weights(inside, phase.groups, buckets, mixing_);
+      if (!phase.delegates.empty()) add_crossing(program, phase, buckets, delay);
+      std::ranges::move(inside.exchanges, std::back_inserter(program.exchanges));
+      return program;
+    }
+    Partition groups = phase.groups;
+    if (!phase.delegates.empty()) groups.push_back(phase.delegates);
+    average_weights(program, groups, buckets, mixing_);
+    return program;
+  }
+  [[nodiscard]] Traits traits(const World& world) const override { return traits_with(world, {}); }
+  [[nodiscard]] Traits traits_with(const World& world, const BucketPlan& buckets) const override {
+    const int delay = delay_steps(world, buckets);
+    const bool late = mixing_.order == MixingOrder::combine_then_adapt;
+    return {.period = static_cast<int>(phases(world, delay)->size()),
+            .staleness = late ? 1 : delay,
+            .mixed = Payload::weight};
+  }
+
+ private:
+  [[nodiscard]] int delay_steps(const World& world, const BucketPlan& buckets) const {
+    if (!bottleneck_ || world.racks().size() == 1) return 0;
+    if (delay_ != kAutomatic) return delay_;
+    return *automatic_.of(world, buckets, [&] { return automatic_delay(world, buckets, wire_); });
+  }
+  [[nodiscard]] std::shared_ptr<const std::vector<Phase>> phases(const World& world,
+                                                                 int delay) const {
+    return phases_.of(world, delay, [&] {
+      if (delay > 0) return delayed_phases(world, delay);
+      if (bottleneck_) return delegate_phases(world);
+      std::vector<Phase> grid;
+      for (Partition& groups : grid_rounds(world.ranks()))
+        grid.push_back({.delegates = {}, .weights = {}, .groups = std::move(groups)});
+      return grid;
+    });
+  }
+
+  // What the delegates hold after the last step's average in the rack, on a lane of its own.
+  static void add_crossing(Program& program, const Phase& phase, const BucketPlan& buckets,
+                           int delay) {
+    const bool equal = std::ranges::adjacent_find(phase.weights, std::ranges::not_equal_to{}) ==
+                       phase.weights.end();
+    for (const Bucket& bucket : buckets)
+      program.add({.bucket = bucket.id,
+                   .payload = Payload::weight,
+                   .group = phase.delegates,
+                   .weights = equal ? std::vector<double>{} : phase.weights,
+                   .scales = equal ? std::vector<double>{} : phase.weights,
+                   .lane = 1,
+                   .start = Start::bucket_ready,
+                   .due = after_step(delay),
+                   .merge = correct(equal ? phase.weights.front() : 1)});
+  }
+
+  bool bottleneck_;
+  int delay_;
+  WeightMixing mixing_;
+  Wire wire_;
+  Bucketing bucketing_;
+  Memo<int, World, BucketPlan> automatic_;
+  Memo<std::vector<Phase>, World, int> phases_;
+};
+
+std::unique_ptr<Strategy> make_ds_sync(const Options& options) {
+  const bool bottleneck = options.choice("pattern") == "bottleneck";
+  const bool adapt_first = options.choice("order") == "adapt-then-combine";
+  if (options.text("delay") == "auto")
+    return std::make_unique<DsSync>(bottleneck, adapt_first ? kAutomatic : 0, options);
+  const auto delay = static_cast<int>(options.integer("delay", 0));
+  if (delay > 0 && !bottleneck)
+    usage_error("{}: only pattern=bottleneck has slow links to delay", options.where("delay"));
+  if (delay > 0 && !adapt_first)
+    usage_error("{}: a delay needs order=adapt-then-combine", options.where("delay"));
+  return std::make_unique<DsSync>(bottleneck, delay, options);
+}
+
+}  // namespace
+
+StrategyInfo ds_sync() {
+  return {.name = "ds-sync",
+          .summary = "independent groups average weights, shuffled every step around slow links",
+          .paper = "arXiv:2007.03298",
+          .options = {{"pattern", "grid|bottleneck", "rows and columns, or racks and delegates"},
+                      {"delay", "auto|0|D", "steps that the exchange between racks may take"},
+                      order_option(),
+                      bucket_option(),
+                      mix_state_option()},
+          .make = make_ds_sync};
+}
+
+}  // namespace riffle::strategies

@@ -1,0 +1,65 @@
+// Gossip: one message each way per step. At step t every worker averages with the worker 2^k places
+// back, k = t mod ceil(log2 N): the one-peer exponential graph.
+// Assran et al., "Stochastic Gradient Push", ICML 2019, arXiv:1811.10792; Ying et al.,
+// "Exponential graph is provably efficient", NeurIPS 2021, arXiv:2110.13363.
+// Cost per step: alpha + M*beta, under the rest of backward; the exact mean after log2 N steps
+// where N is a power of two.
+#include <bit>
+
+#include "strategies/builtin.h"
+#include "strategies/merge.h"
+#include "strategies/weight_average.h"
+
+namespace riffle::strategies {
+namespace {
+
+class Gossip : public Strategy {
+ public:
+  Gossip(bool mix_state, Wire wire) : mix_state_(mix_state), wire_(wire) {}
+
+  [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost,
+                                   const World& world) const override {
+    const Curve& curve = cost.curve(world.ranks(), Collective::shift, Algorithm::automatic, 1);
+    return make_buckets(trace, merge_optimal(ready_layers(trace, wire_), curve));
+  }
+  [[nodiscard]] Program program(Step step, const World& world,
+                                const BucketPlan& buckets) const override {
+    Program program;
+    for (const Bucket& bucket : buckets)
+      program.add({.bucket = bucket.id,
+                   .payload = Payload::weight,
+                   .group = world.ranks(),
+                   .collective = Collective::shift,
+                   .shift = 1 << (step % rounds(world)),
+                   .start = Start::bucket_stepped,
+                   .due = before_forward(),
+                   .merge = replace()});
+    if (mix_state_) add_state(program, before_step(1), replace());
+    return program;
+  }
+  [[nodiscard]] Traits traits(const World& world) const override {
+    return {.period = rounds(world), .mixed = Payload::weight};
+  }
+
+ private:
+  static int rounds(const World& world) {
+    return std::max(1, static_cast<int>(std::bit_width(static_cast<unsigned>(world.size() - 1))));
+  }
+
+  bool mix_state_;
+  Wire wire_;
+};
+
+}  // namespace
+
+StrategyInfo gossip() {
+  return {.name = "gossip",
+          .summary = "average with one peer per step, 1, 2, 4, ... places away",
+          .paper = "arXiv:1811.10792, arXiv:2110.13363",
+          .options = {mix_state_option()},
+          .make = [](const Options& options) {
+            return std::make_unique<Gossip>(options.boolean("mix_state"), options.wire());
+          }};
+}
+
+}  // namespace riffle::strategies
