@@ -119,6 +119,7 @@ std::vector<Phase> delegate_phases(const World& world) {
     }
     phase.delegates = Group(std::move(delegates));
     phases.push_back(std::move(phase));
+    if (largest(racks) == 2) phases.push_back({{}, {}, world.racks()});
   }
   return phases;
 }
@@ -147,6 +148,8 @@ std::vector<Phase> delayed_phases(const World& world, int delay) {
     if (turn % (delay + 1) == 0) meet(phase, std::move(delegates));
     phases.push_back(std::move(phase));
   }
+  // Racks average once before their delegates meet for the first time.
+  std::ranges::rotate(phases, phases.end() - 1);
   return phases;
 }
 
@@ -167,7 +170,7 @@ int automatic_delay(const World& world, const BucketPlan& buckets, Wire wire) {
     inside = std::max(inside, time(Group(rack.fast)));
   }
   const Seconds across = time(Group(std::move(delegates)));
-  if (across <= inside) return 0;
+  if (across <= kSlowFactor * inside) return 0;
   Seconds step{};
   for (const Bucket& bucket : buckets) step += bucket.compute;
   step = std::max(step, inside);

@@ -30,18 +30,20 @@ struct Phase {
 // stay average in their rack. A slow host is in no larger group than a pair: it meets one of its
 // rack, another in each phase; when there are too many of them, some are alone for a phase. Every
 // phase is a partition; over a period, as many phases as the largest rack has members, every fast
-// worker is a delegate and everybody is connected. One rack has no delegates: it is a grid.
+// worker is a delegate and everybody is connected. Racks of two would leave nobody to mix with the
+// one that was away, so they average as a whole in every other phase. One rack has no delegates: it
+// is a grid.
 std::vector<Phase> delegate_phases(const World& world);
 
 // With a delay of d steps. All members average inside their rack in every step, slow hosts as
-// above. In step 0 of each cycle of d+1 steps the delegates take a snapshot; d steps later, just
+// above. Every d+1 steps, from step 1 on, the delegates take a snapshot; d steps later, just
 // before the rack's average, each delegate receives the difference to their mean, scaled by the
 // size of its group, so that the rack's mean receives it once.
 std::vector<Phase> delayed_phases(const World& world, int delay);
 
 // The least delay for which nobody waits for the slow links: their time in steps, rounded up. Zero
-// where the exchange between racks is no slower than the one inside. At most kLongestDelay: beyond
-// that accuracy suffers, so it is better to wait.
+// where the exchange between racks takes at most twice as long as the one inside. At most
+// kLongestDelay: beyond that accuracy suffers, so it is better to wait.
 int automatic_delay(const World& world, const BucketPlan& buckets, Wire wire);
 constexpr int kLongestDelay = 20;
 
