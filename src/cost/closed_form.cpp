@@ -67,13 +67,14 @@ ClosedForm closed_form(Algorithm algorithm, Collective collective, int members) 
       if (collective == Collective::all_reduce) return recursive_doubling(n);
       break;
     case Algorithm::tree:
-      // The published beta + gamma is below the bound of any all-reduce; docs/cost.md says why 2.
-      return half({.latencies = 2 * std::log2(n),
-                   .bytes = 2,
-                   .reduced = 1,
-                   .messages_sent = 2 * share,
-                   .bytes_sent = 2 * share},
-                  collective);
+      // Double binary trees, below no bound of an all-reduce: 2*beta + gamma.
+      if (collective == Collective::all_reduce)
+        return {.latencies = 2 * std::log2(n),
+                .bytes = 2,
+                .reduced = 1,
+                .messages_sent = 2 * share,
+                .bytes_sent = 2 * share};
+      break;
     case Algorithm::automatic:
       throw InternalError("closed_form needs a named algorithm");
     case Algorithm::halving_doubling:

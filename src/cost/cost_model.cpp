@@ -125,7 +125,7 @@ LinearCost CostModel::line(const Group& group, Collective collective, Algorithm 
   if (uniform(cluster_, group)) {
     const Link& link = cluster_.workers[group.ranks().front()].link;
     cost = {form.latencies * link.latency, {form.bytes / link.bandwidth.bytes_per_second}};
-  } else if (algorithm == Algorithm::tree) {
+  } else if (algorithm == Algorithm::tree && collective == Collective::all_reduce) {
     cost = worst_link(form, cluster_, group);
   } else {
     const auto pattern =
