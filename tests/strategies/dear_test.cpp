@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "programs.h"
 #include "riffle/random.h"
 #include "strategies/merge.h"
+#include "support/programs.h"
 
 namespace riffle::test {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "programs.h"
 #include "riffle/error.h"
 #include "strategies/bottleneck.h"
+#include "support/programs.h"
 
 namespace riffle::test {
 namespace {

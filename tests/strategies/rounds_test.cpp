@@ -1,8 +1,8 @@
 // local-sgd, dasgd and diloco: strategies with rounds; gossip.
 #include <gtest/gtest.h>
 
-#include "programs.h"
 #include "riffle/error.h"
+#include "support/programs.h"
 
 namespace riffle::test {
 namespace {

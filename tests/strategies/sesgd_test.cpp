@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "programs.h"
 #include "riffle/error.h"
+#include "support/programs.h"
 
 namespace riffle::test {
 namespace {

@@ -1,0 +1,60 @@
+// Proves or refutes a schedule before it runs: who meets whom, that nobody waits for ever, that no
+// value is lost, that the mean is kept, and how fast workers agree. docs/verify.md says what each
+// check proves.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "riffle/strategy.h"
+
+namespace riffle {
+
+// What is wrong, where. Steps count from the first program.
+struct Problem {
+  enum class Check { form, partition, deadlock, lifetime, mean, mixing, traffic, period };
+  Check check = Check::form;
+  Step step = 0;
+  int bucket = -1;  // -1: of no one bucket
+  Group ranks;      // those concerned
+  std::string what;
+  bool operator==(const Problem&) const = default;
+};
+std::string_view name_of(Problem::Check check);
+// "step 3, bucket 0, ranks {1 2}: ..."
+std::string print(const Problem& problem);
+
+struct Verification {
+  std::string strategy;
+  int workers = 0;
+  bool partition = true;               // groups disjoint, covering who must take part
+  bool deadlock_free = true;           // issue order over lanes, start and due points
+  std::optional<bool> mean_preserved;  // at zero gradient, exactly; none for an outer optimizer
+  std::optional<int> period;           // none: groups are drawn, the programs never repeat
+  // The factor by which disagreement shrinks per step; none where the program is malformed.
+  std::optional<double> mixing_rate;
+  // The first step count after which all hold the same, exactly; none if never.
+  std::optional<int> steps_to_consensus;
+  std::vector<Problem> problems;
+
+  [[nodiscard]] bool ok() const { return problems.empty(); }
+};
+
+// The strategy's programs over a whole period (a sample where there is none). `trace` gives the
+// buckets. Its traits are checked too.
+Verification verify(const NamedStrategy& strategy, const World& world, const Trace& trace);
+
+// Any programs. They repeat after the last one, or, not `periodic`, are draws of groups.
+Verification verify(const std::vector<Program>& programs, bool periodic, const World& world,
+                    const BucketPlan& buckets);
+
+// A fixed report: the fields of design's JSON contract, in its order.
+std::string to_json(const Verification& verification);
+
+// What `verify --workers N` and `explain` look at: racks of the default group of 10 Gbit/s links,
+// joined by 1 Gbit/s; a small model of a few layers.
+Cluster example_racks(int workers);
+Trace example_trace();
+
+}  // namespace riffle

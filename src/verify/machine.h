@@ -1,0 +1,166 @@
+// A schedule as a linear machine: the values of one payload of one bucket on all workers, at zero
+// gradient, in any number type. Values are vectors over ranks (one coordinate of the model).
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "riffle/error.h"
+#include "verify/rational.h"
+#include "verify/schedule.h"
+
+namespace riffle::verify_detail {
+
+template <typename T>
+T exactly(double value) {
+  if constexpr (std::is_same_v<T, double>)
+    return value;
+  else
+    return T::from(value);
+}
+
+template <typename T>
+class Machine {
+ public:
+  // `owner`: a coordinate belongs to the block of that member of each group, which matters between
+  // a reduce_scatter and its all_gather.
+  Machine(const Schedule& schedule, int bucket, Payload payload, int owner = 0)
+      : owner_(owner), values_(schedule.ranks.size()) {
+    for (const Program& program : schedule.programs) {
+      auto& step = steps_.emplace_back();
+      for (const Exchange& exchange : program.exchanges)
+        if (exchange.bucket == bucket && exchange.payload == payload && exchange.group.size() > 1)
+          step.push_back(compile(exchange, schedule.ranks));
+    }
+  }
+
+  [[nodiscard]] const std::vector<T>& values() const { return values_; }
+  void set_values(std::vector<T> values) { values_ = std::move(values); }
+
+  // From the forward of one step, after its merges, to that of the next. The first call is step 0.
+  void advance() {
+    const auto& step = steps_[step_ % steps_.size()];
+    for (int point = kReady; point < kPoints; ++point) {
+      merge_due(moment(step_, point));
+      for (const Compiled& each : step)
+        if (each.start == point) take(each);
+    }
+    ++step_;
+    merge_due(moment(step_, kBeforeForward));
+  }
+
+  // All that the future depends on: the values and the snapshots in flight.
+  [[nodiscard]] std::vector<T> state() const {
+    std::vector<T> all = values_;
+    for (const Flight& flight : flights_)
+      all.insert(all.end(), flight.snapshot.begin(), flight.snapshot.end());
+    return all;
+  }
+  void set_state(const std::vector<T>& all) {
+    auto from = all.begin();
+    const auto read = [&](std::vector<T>& into) {
+      for (T& value : into) value = *from++;
+    };
+    read(values_);
+    for (Flight& flight : flights_) read(flight.snapshot);
+    RIFFLE_CHECK(from == all.end());
+  }
+
+ private:
+  struct Compiled {
+    const Exchange* exchange;
+    int start;
+    std::vector<int> places;  // of the members among the live ranks
+    std::vector<T> weights;   // that add up to one
+    std::vector<T> scales;
+    T local{};  // the share of mix
+  };
+  struct Flight {
+    const Compiled* exchange;
+    Moment due;
+    std::vector<T> snapshot;  // per member
+  };
+
+  static Compiled compile(const Exchange& exchange, const Group& ranks) {
+    const auto size = static_cast<std::size_t>(exchange.group.size());
+    Compiled made{&exchange, point_of(exchange.start), {}, {}, {}, exactly<T>(exchange.merge.xi)};
+    for (const Rank rank : exchange.group) made.places.push_back(ranks.index_of(rank));
+    const std::vector<double> weights =
+        exchange.weights.empty() ? std::vector<double>(size, 1) : exchange.weights;
+    const std::vector<double> scales =
+        exchange.scales.empty() ? std::vector<double>(size, exchange.merge.scale) : exchange.scales;
+    T sum{};
+    for (const double weight : weights) sum = sum + exactly<T>(weight);
+    const T share = exactly<T>(1) / sum;
+    for (const double weight : weights) made.weights.push_back(exactly<T>(weight) * share);
+    for (const double scale : scales) made.scales.push_back(exactly<T>(scale));
+    return made;
+  }
+
+  void take(const Compiled& exchange) {
+    Flight flight{
+        &exchange,
+        moment(step_ + exchange.exchange->due.steps, point_of(exchange.exchange->due.point)),
+        {}};
+    for (const int place : exchange.places) flight.snapshot.push_back(values_[place]);
+    flights_.push_back(std::move(flight));
+  }
+
+  void merge_due(Moment now) {
+    for (const Flight& flight : flights_)
+      if (flight.due == now) merge(flight);
+    std::erase_if(flights_, [&](const Flight& flight) { return flight.due == now; });
+  }
+
+  // What member i receives: the mean of all, of itself and one peer, or of nobody but the owner.
+  [[nodiscard]] T received(const Flight& flight, std::size_t i, const T& mean) const {
+    const Compiled& exchange = *flight.exchange;
+    const std::size_t n = flight.snapshot.size();
+    switch (exchange.exchange->collective) {
+      case Collective::all_reduce:
+        return mean;
+      case Collective::reduce_scatter:
+        return i == owner_ % n ? mean : values_[exchange.places[i]];
+      case Collective::all_gather:
+        return flight.snapshot[owner_ % n];
+      case Collective::shift:
+        break;
+    }
+    const std::size_t peer = (i + n - exchange.exchange->shift % n) % n;
+    const T sum = exchange.weights[i] + exchange.weights[peer];
+    return (exchange.weights[i] * flight.snapshot[i] +
+            exchange.weights[peer] * flight.snapshot[peer]) /
+           sum;
+  }
+
+  void merge(const Flight& flight) {
+    const Compiled& exchange = *flight.exchange;
+    T mean{};
+    for (std::size_t i = 0; i < flight.snapshot.size(); ++i)
+      mean = mean + exchange.weights[i] * flight.snapshot[i];
+    for (std::size_t i = 0; i < flight.snapshot.size(); ++i) {
+      T& value = values_[exchange.places[i]];
+      const T target = received(flight, i, mean);
+      switch (exchange.exchange->merge.kind) {
+        case Merge::Kind::replace:
+        case Merge::Kind::outer:  // all land on one value; which one is the outer optimizer's
+          value = target;
+          break;
+        case Merge::Kind::mix:
+          value = exchange.local * value + (exactly<T>(1) - exchange.local) * target;
+          break;
+        case Merge::Kind::correct:
+          value = value + exchange.scales[i] * (target - flight.snapshot[i]);
+          break;
+      }
+    }
+  }
+
+  std::size_t owner_;
+  std::vector<T> values_;
+  std::vector<std::vector<Compiled>> steps_;
+  std::deque<Flight> flights_;
+  Step step_ = 0;
+};
+
+}  // namespace riffle::verify_detail

@@ -1,0 +1,91 @@
+#include "riffle/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "riffle/error.h"
+#include "verify/schedule.h"
+
+namespace riffle {
+namespace {
+
+using verify_detail::Schedule;
+
+// Enough draws to see groups change, however long they stay the same.
+std::vector<Program> sample(const Strategy& strategy, const World& world,
+                            const BucketPlan& buckets) {
+  constexpr Step kUsual = 128;
+  constexpr Step kLongest = 4096;
+  std::vector<Program> programs;
+  int changes = 0;
+  for (Step step = 0; step < kLongest && changes < 24 && (step < kUsual || changes < 3); ++step) {
+    programs.push_back(strategy.program(step, world, buckets));
+    if (step > 0 && programs.back() != programs[step - 1]) ++changes;
+  }
+  return programs;
+}
+
+void check_period(const Strategy& strategy, const World& world, const Schedule& schedule,
+                  std::vector<Problem>& problems) {
+  for (Step step = 0; step < schedule.length(); ++step) {
+    const Step again = step + schedule.length();
+    if (strategy.program(again, world, schedule.buckets) == schedule.at(step)) continue;
+    verify_detail::add(problems, {Problem::Check::period, again, -1, schedule.ranks,
+                                  fmt::format("the program is not that of step {}, as the stated "
+                                              "period of {} says",
+                                              step, schedule.length())});
+  }
+}
+
+Verification check(const Schedule& schedule, const World& world) {
+  using namespace verify_detail;
+  Verification result;
+  result.workers = world.size();
+  check_form(schedule, result.problems);
+  if (!result.problems.empty()) {
+    result.partition = false;
+    result.deadlock_free = false;
+    result.mean_preserved = false;
+    return result;
+  }
+  const auto none = [&](Problem::Check kind) {
+    return std::ranges::find(result.problems, kind, &Problem::check) == result.problems.end();
+  };
+  check_partition(schedule, result.problems);
+  result.partition = none(Problem::Check::partition);
+  check_lifetime(schedule, result.problems);
+  check_deadlock(schedule, result.problems);
+  result.deadlock_free = none(Problem::Check::deadlock);
+  check_mean(schedule, result);
+  check_mixing(schedule, result);
+  check_traffic(schedule, world, result.problems);
+  if (schedule.periodic) result.period = static_cast<int>(schedule.length());
+  return result;
+}
+
+}  // namespace
+
+Verification verify(const std::vector<Program>& programs, bool periodic, const World& world,
+                    const BucketPlan& buckets) {
+  if (programs.empty()) usage_error("verify: no program");
+  return check(Schedule(programs, periodic, world.ranks(), buckets), world);
+}
+
+Verification verify(const NamedStrategy& strategy, const World& world, const Trace& trace) {
+  const CostModel cost(world.cluster);
+  const BucketPlan buckets = strategy->buckets(trace, cost, world);
+  const Traits traits = strategy->traits_with(world, buckets);
+  const bool periodic = traits.period > 0;
+  std::vector<Program> programs;
+  if (!periodic) programs = sample(*strategy.strategy, world, buckets);
+  for (Step step = 0; step < traits.period; ++step)
+    programs.push_back(strategy->program(step, world, buckets));
+  const Schedule schedule(std::move(programs), periodic, world.ranks(), buckets);
+  Verification result = check(schedule, world);
+  result.strategy = strategy.spec;
+  if (periodic) check_period(*strategy.strategy, world, schedule, result.problems);
+  return result;
+}
+
+}  // namespace riffle
