@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/files.h"
 #include "commands.h"
 #include "common.h"
 #include "riffle/load.h"
@@ -13,12 +16,15 @@ struct Arguments {
   Inputs inputs;
   Output output;
   std::vector<std::string> strategies;
+  std::string plan_file;
+  std::uint64_t seed = 0;
 };
 
 Table plan_table(const Plan& plan) {
   Table table{{{"#"},
                {"strategy", false},
                {"step"},
+               {"per effective step"},
                {"exposed"},
                {"speed-up"},
                {"efficiency"},
@@ -27,7 +33,8 @@ Table plan_table(const Plan& plan) {
   for (const Candidate& candidate : plan.candidates) {
     const Simulation& result = candidate.simulation;
     table.rows.push_back({std::to_string(table.rows.size() + 1), candidate.spec,
-                          print(result.iteration), print(result.exposed_communication),
+                          print(result.iteration), print(candidate.per_effective_step),
+                          print(result.exposed_communication),
                           fmt::format("{:.2f}", result.speedup),
                           fmt::format("{:.0f} %", result.efficiency * 100), candidate.reason});
   }
@@ -37,9 +44,17 @@ Table plan_table(const Plan& plan) {
 std::string advice(const Plan& plan, const Trace& trace) {
   const Candidate& best = plan.candidates.front();
   const Candidate& worst = plan.candidates.back();
-  return fmt::format("{}\non {}\n\nUse {}: {} a step, {:.2f}x faster than {}.\n\n", print(trace),
-                     plan.cluster, best.spec, print(best.simulation.iteration),
-                     worst.per_effective_step / best.per_effective_step, worst.spec);
+  std::string text = fmt::format("{}\non {}\n\nUse {}: {} a step", print(trace), plan.cluster,
+                                 best.spec, print(best.simulation.iteration));
+  if (plan.candidates.size() > 1)
+    text += fmt::format(", {:.2f}x faster than {}",
+                        worst.per_effective_step / best.per_effective_step, worst.spec);
+  text += fmt::format(".\nIts limit is {}.\n", print(plan.limit));
+  const auto exact = std::ranges::find(plan.candidates, true, &Candidate::exact);
+  if (!best.exact && exact != plan.candidates.end())
+    text += fmt::format("The fastest with the weights of synchronous SGD: {}, {} a step.\n",
+                        exact->spec, print(exact->simulation.iteration));
+  return text + "\n";
 }
 
 void run(const Arguments& arguments) {
@@ -53,11 +68,14 @@ void run(const Arguments& arguments) {
     Progress progress;
     plan = make_plan(
         trace, cluster, table, specs,
-        [&](const NamedStrategy& strategy) { return simulate(trace, cluster, strategy); },
+        [&](const NamedStrategy& strategy, const Cluster& on) {
+          return simulate(trace, on, strategy, {.seed = arguments.seed});
+        },
         [&](std::size_t done, std::size_t all, const std::string& spec) {
           progress.show(fmt::format("planning: {}/{} {}", done + 1, all, spec));
         });
   }
+  if (!arguments.plan_file.empty()) write_file(arguments.plan_file, to_json(plan));
   const Output& output = arguments.output;
   if (output.json()) return output.write(to_json(plan));
   if (output.csv()) return output.write(plan_table(plan));
@@ -73,6 +91,9 @@ void add_plan(CLI::App& app) {
   arguments->inputs.add_to(*command);
   command->add_option("--strategy", arguments->strategies,
                       "only these: NAME[:key=value,...], repeatable (default: every one)");
+  command->add_option("--plan-file", arguments->plan_file,
+                      "write the whole plan as JSON, for train, C++ and Python");
+  command->add_option("--seed", arguments->seed, "of jitter and stragglers")->capture_default_str();
   arguments->output.add_to(*command);
   command->footer(
       "Example: riffle plan --trace bert-base --cluster "

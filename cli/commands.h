@@ -9,6 +9,7 @@ void add_explain(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_strategies(CLI::App& app);
+void add_sweep(CLI::App& app);
 void add_trace(CLI::App& app);
 
 }  // namespace riffle::cli

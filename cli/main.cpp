@@ -19,6 +19,7 @@ void add_verbs(CLI::App& app) {
   using namespace riffle::cli;
   add_plan(app);
   add_simulate(app);
+  add_sweep(app);
   add_explain(app);
   add_strategies(app);
   add_trace(app);

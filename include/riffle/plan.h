@@ -15,28 +15,46 @@ struct Candidate {
   Simulation simulation;
   double effective_step = 1;  // a step's worth against a step of synchronous SGD
   Seconds per_effective_step{};
+  bool exact = false;  // gives the weights of synchronous SGD
   std::string reason{};
+};
+
+// What would make the best candidate faster: what is at fault, and how much of a step it costs.
+struct Limit {
+  std::string what;  // "compute", "latency" or "bandwidth"
+  std::string link;  // of a bandwidth: which links; empty otherwise
+  double share = 0;  // of the step that would go if it were free
+  bool operator==(const Limit&) const = default;
 };
 
 struct Plan {
   std::string model;
   std::string cluster;
+  Limit limit{};
   std::vector<Candidate> candidates;  // the best first
 };
 
-using Evaluator = std::function<Simulation(const NamedStrategy&)>;
+using Evaluator = std::function<Simulation(const NamedStrategy&, const Cluster&)>;
 // Called before each evaluation with how many are done, how many there are, and the next one.
 using PlanProgress = std::function<void(std::size_t, std::size_t, const std::string&)>;
 
 // The specs worth trying: every strategy of the table with its defaults and its parameter grid.
 std::vector<std::string> candidate_specs(const StrategyTable& table);
 
-// Strategies that refuse the cluster (groups on a fit) are left out.
+// A step's worth: what papers.md says of dasgd's interpolation, a whole step for every other rule.
+double effective_step(const NamedStrategy& strategy);
+
+// Where the time of a strategy's step goes, found by making links free, one kind after the other.
+Limit find_limit(const NamedStrategy& strategy, const Cluster& cluster, const Evaluator& evaluate);
+std::string print(const Limit& limit);
+
+// Strategies that refuse the cluster (groups on a fit) are left out. Of equally fast ones, exact
+// ones come first.
 Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& table,
                const std::vector<std::string>& specs, const Evaluator& evaluate,
                const PlanProgress& progress = {});
 
-// {"riffle": "plan", "version": 1, "model": ..., "cluster": ..., "candidates": [...]}
+// {"riffle": "plan", "version": 1, "model": ..., "cluster": ..., "limit": ..., "candidates": [...]}
 std::string to_json(const Plan& plan);
 
 }  // namespace riffle
