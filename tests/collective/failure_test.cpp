@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-
 #include "collective/point_to_point.h"
 #include "support/calls.h"
 #include "support/ranks.h"
