@@ -35,10 +35,16 @@ Call make_call(Operation operation, const Group& group, Elements data,
   return call;
 }
 
-// A group of one has nothing to exchange; its weight still counts in a sum.
-void run_alone(const Call& call) {
+// A group of one, or a shift once around, has nothing to exchange.
+bool is_alone(const Call& call) {
+  return call.group.size() == 1 ||
+         (call.operation == Operation::shift && call.places % call.group.size() == 0);
+}
+
+// The weight still counts in a sum.
+void run_alone(const Call& call, int self) {
   if (!call.adds() || call.reduction != Reduction::sum) return;
-  double factor = call.weights.empty() ? 1 : call.weights[0];
+  double factor = call.weights.empty() ? 1 : call.weights[static_cast<std::size_t>(self)];
   if (call.operation == Operation::shift) factor *= 2;  // with oneself
   if (factor != 1) scale_in_place(call.data.data, factor, call.data.count, call.data.dtype);
 }
@@ -50,7 +56,7 @@ void Collectives::State::run(const Call& call, const CollectiveOptions& options)
     usage_error("{}: rank {} is no member of {}", name_of(call.operation), engine.rank(),
                 print(call.group));
   validate(call);
-  if (call.group.size() == 1) return run_alone(call);
+  if (is_alone(call)) return run_alone(call, call.group.index_of(engine.rank()));
   if (call.algorithm == Algorithm::automatic && host.covers(call.group))
     return host.run(call, after(options.timeout));
   messages.run(call, after(options.timeout));

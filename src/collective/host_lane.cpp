@@ -239,7 +239,9 @@ void HostCall::throw_abandoned(int member) const {
   const Rank self = lane_.engine_.rank();
   Rank culprit = rank(member);
   CommFailure failure = CommFailure::aborted;
-  if (channel.abandoned.load(std::memory_order_acquire) == sequence(member)) {
+  // The call that it gave up may be an earlier one, after which it has left this epoch behind.
+  const std::uint64_t abandoned = channel.abandoned.load(std::memory_order_acquire);
+  if (abandoned != 0 && abandoned >> 32 == sequence(member) >> 32) {
     culprit = channel.culprit.load(std::memory_order_relaxed);
     failure = static_cast<CommFailure>(channel.failure.load(std::memory_order_relaxed));
   }

@@ -80,8 +80,6 @@ double relative_error(DType dtype) {
   return 0;
 }
 
-constexpr int places = 2;  // of a shift
-
 // The weighted sum or mean over some members.
 double combined(const Trial& trial, const std::vector<int>& members, std::size_t index) {
   double sum = 0;
@@ -125,19 +123,23 @@ std::optional<double> expected(const Trial& trial, int self, std::size_t index) 
     case Trial::broadcast:
       return input(trial.seed, rank_of(n - 1), index);
     case Trial::shift:
-      return combined(trial, {self, (self - places % n + n) % n}, index);
+      return combined(trial, {self, (self - trial.places % n + n) % n}, index);
     case Trial::barrier:
       return input(trial.seed, rank_of(self), index);
   }
   return std::nullopt;
 }
 
-void call(Collectives& collectives, const Trial& trial, Elements data) {
-  const CollectiveOptions options{.lane = trial.lane,
-                                  .reduction = trial.reduction,
-                                  .weights = trial.weights,
-                                  .algorithm = trial.algorithm,
-                                  .timeout = Seconds(10)};
+}  // namespace
+
+std::string_view name_of(Trial::What what) {
+  constexpr std::array<std::string_view, 6> names{"all_reduce", "reduce_scatter", "all_gather",
+                                                  "broadcast",  "shift",          "barrier"};
+  return names.at(what);
+}
+
+void call(Collectives& collectives, const Trial& trial, Elements data,
+          const CollectiveOptions& options) {
   switch (trial.what) {
     case Trial::all_reduce:
       return collectives.all_reduce(trial.group, data, options);
@@ -148,13 +150,11 @@ void call(Collectives& collectives, const Trial& trial, Elements data) {
     case Trial::broadcast:
       return collectives.broadcast(trial.group, trial.group.ranks().back(), data, options);
     case Trial::shift:
-      return collectives.shift(trial.group, places, data, options);
+      return collectives.shift(trial.group, trial.places, data, options);
     case Trial::barrier:
       return collectives.barrier(trial.group, options);
   }
 }
-
-}  // namespace
 
 Trial random_trial(Random& random, int size, std::size_t limit) {
   Trial trial;
@@ -179,7 +179,13 @@ void check(Engine& engine, Collectives& collectives, bool engine_memory, const T
   Memory memory(engine, engine_memory, trial.count * size);
   for (std::size_t i = 0; i < trial.count; ++i)
     store(memory.data() + i * size, trial.dtype, input(trial.seed, engine.rank(), i));
-  call(collectives, trial, {memory.data(), trial.count, trial.dtype});
+  call(collectives, trial, {memory.data(), trial.count, trial.dtype},
+       {.lane = trial.lane,
+        .reduction = trial.reduction,
+        .weights = trial.weights,
+        .algorithm = trial.algorithm,
+        .timeout = Seconds(30),
+        .epoch = trial.epoch});
   const int self = trial.group.index_of(engine.rank());
   for (std::size_t i = 0; i < trial.count; ++i) {
     const auto wanted = expected(trial, self, i);

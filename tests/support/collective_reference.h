@@ -44,7 +44,10 @@ struct Trial {
   std::uint64_t seed = 0;
   int lane = 0;
   Algorithm algorithm = Algorithm::automatic;
+  std::uint32_t epoch = 0;
+  int places = 2;  // of a shift
 };
+std::string_view name_of(Trial::What what);
 
 // A trial over a random group of a world of `size`, of at most `limit` elements; the same on every
 // rank.
@@ -54,6 +57,10 @@ Trial random_trial(Random& random, int size, std::size_t limit);
 double input(std::uint64_t seed, Rank rank, std::size_t index);
 void fill(std::span<float> values, std::uint64_t seed, Rank rank);
 
+// Makes the call: a broadcast from the last member. What the options and the
+// trial both have is taken from the options.
+void call(Collectives& collectives, const Trial& trial, Elements data,
+          const CollectiveOptions& options);
 // Makes the call on this rank and compares every element that the collective defines.
 void check(Engine& engine, Collectives& collectives, bool engine_memory, const Trial& trial);
 

@@ -1,0 +1,91 @@
+#include "worker.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace riffle::bench {
+
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+int connect_to(const char* name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (std::strlen(name) + 1 > sizeof address.sun_path) throw std::runtime_error("socket name");
+  std::memcpy(address.sun_path + 1, name, std::strlen(name));
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto length =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + std::strlen(name));
+  if (fd < 0 || connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0)
+    throw std::runtime_error("cannot reach the benchmark");
+  return fd;
+}
+
+long long now() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+struct Times {
+  long long before = 0;
+  long long after = 0;
+};
+
+// Whole numbers below 2^24, so that any order of adding gives the same sum.
+float value_of(int rank, std::size_t call) {
+  return static_cast<float>(1 + rank + static_cast<int>(call % 1000));
+}
+
+bool run_block(int rank, int size, const Contender& contender, std::size_t bytes, std::size_t calls,
+               std::vector<Times>& times) {
+  const std::size_t count = bytes / sizeof(float);
+  float* values = contender.prepare(bytes);
+  times.assign(calls, {});
+  bool right = true;
+  for (std::size_t call = 0; call < calls; ++call) {
+    for (std::size_t i = 0; i < count; ++i) values[i] = value_of(rank, call);
+    contender.meet();
+    times[call].before = now();
+    contender.all_reduce(values, count);
+    times[call].after = now();
+    float sum = 0;
+    for (int r = 0; r < size; ++r) sum += value_of(r, call);
+    for (const std::size_t i : {std::size_t{0}, count / 2, count - 1})
+      right = right && values[i] == sum;
+  }
+  return right;
+}
+
+}  // namespace
+
+void serve(const char* socket, int rank, int size, const Contender& contender) {
+  const File file(fdopen(connect_to(socket), "r+"));
+  std::fprintf(file.get(), "%d\n", rank);
+  std::fflush(file.get());
+  std::vector<Times> times;
+  std::size_t bytes = 0;
+  std::size_t calls = 0;
+  while (std::fscanf(file.get(), " run %zu %zu", &bytes, &calls) == 2) {
+    const bool right = run_block(rank, size, contender, bytes, calls, times);
+    if (right)
+      for (const Times& each : times)
+        std::fprintf(file.get(), "%lld %lld\n", each.before, each.after);
+    else
+      std::fprintf(file.get(), "wrong\n");
+    std::fflush(file.get());
+  }
+}
+
+}  // namespace riffle::bench

@@ -1,0 +1,161 @@
+// A worker is killed or stopped in the middle of every collective by every algorithm: all others
+// must name it, and go on without it.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <thread>
+
+#include "riffle/collective.h"
+#include "support/collective_reference.h"
+#include "support/workers.h"
+
+namespace riffle::test {
+namespace {
+
+struct Case {
+  Trial::What what;
+  const char* algorithm;  // one_shot, zero_copy, staged
+};
+
+constexpr int size = 4;
+constexpr Rank victim = 2;
+constexpr int bucket = 5;
+constexpr Step step = 77;
+
+// Calls until something fails. 0: as it must.
+void work(const Case& each, const std::string& job, Rank rank, CommFailure expected) {
+  ShmOptions shm;
+  shm.failure_timeout = milliseconds(300);
+  shm.job = job;
+  shm.rank = rank;
+  shm.size = size;
+  const auto engine = make_shm_engine(shm);
+  Collectives collectives(*engine);
+  const std::string algorithm = each.algorithm;
+  const std::size_t count = algorithm == "one_shot" ? 1000 : 400'000;
+  Memory memory(*engine, algorithm == "zero_copy", count * 4);
+  const Elements data = elements(memory.as<float>());
+  const Group group(everyone(size));
+  const CollectiveOptions options{.timeout = Seconds(30), .bucket = bucket, .step = step};
+  try {
+    while (true) {
+      call(collectives, {.what = each.what, .group = group, .count = count, .places = 1}, data,
+           options);
+      // A root alone waits for nobody; it notices at the next meeting.
+      if (each.what == Trial::broadcast) collectives.barrier(group, options);
+    }
+  } catch (const CommError& error) {
+    EXPECT_EQ(error.rank(), victim) << error.what();
+    EXPECT_EQ(error.failure(), expected) << error.what();
+    EXPECT_EQ(error.group(), group);
+    EXPECT_EQ(error.bucket(), bucket);
+    EXPECT_EQ(error.step(), step);
+  }
+  // The others go on in a new epoch.
+  const Group survivors({0, 1, 3});
+  check(*engine, collectives, false, {.group = survivors, .count = 50'000, .seed = 4, .epoch = 1});
+  check(*engine, collectives, true, {.group = survivors, .count = 500, .seed = 5, .epoch = 1});
+}
+
+class HostFailure : public testing::TestWithParam<Case> {
+ protected:
+  static void strike(int signal, CommFailure expected) {
+    const std::string job = unique_job();
+    Workers workers(size, [&](Rank rank) { work(GetParam(), job, rank, expected); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    workers.signal(victim, signal);
+    for (const Rank rank : {0, 1, 3}) EXPECT_EQ(workers.wait(rank, Seconds(10)), 0) << rank;
+  }
+};
+
+TEST_P(HostFailure, KilledIsNamed) {
+  strike(SIGKILL, CommFailure::died);
+}
+
+TEST_P(HostFailure, StoppedIsNamed) {
+  strike(SIGSTOP, CommFailure::frozen);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Trial::What what : Trial::all) {
+    all.push_back({what, "one_shot"});
+    if (what == Trial::barrier) continue;
+    if (what != Trial::shift) all.push_back({what, "zero_copy"});
+    all.push_back({what, "staged"});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HostFailure, testing::ValuesIn(cases()), [](const auto& each) {
+  return std::string(name_of(each.param.what)) + "_" + each.param.algorithm;
+});
+
+// Stopped for longer than the others wait, then woken: it must learn that it was given up.
+TEST(HostFailureOf, WhoWakesUpLateLearnsThatItWasGivenUp) {
+  const std::string job = unique_job();
+  Workers workers(2, [&](Rank rank) {
+    ShmOptions shm;
+    shm.failure_timeout = milliseconds(200);
+    shm.job = job;
+    shm.rank = rank;
+    shm.size = 2;
+    const auto engine = make_shm_engine(shm);
+    Collectives collectives(*engine);
+    const Group pair({0, 1});
+    std::vector<float> values(100);
+    try {
+      while (true) collectives.all_reduce(pair, elements(values));
+    } catch (const CommError& error) {
+      EXPECT_EQ(error.rank(), 1) << error.what();
+      if (rank == 1) {
+        EXPECT_EQ(error.failure(), CommFailure::aborted) << error.what();
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  workers.signal(1, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  workers.signal(1, SIGCONT);
+  EXPECT_EQ(workers.wait_all(Seconds(20)), std::vector<int>({0, 0}));
+}
+
+// Slow is not dead: a peer that computes for longer than the failure timeout is waited for.
+TEST(HostFailureOf, WhoComputesForLongIsAlive) {
+  EngineOptions options;
+  options.failure_timeout = milliseconds(200);
+  run_world(
+      Kind::shm, 2,
+      [](Engine& engine) {
+        Collectives collectives(engine);
+        std::vector<float> values(100, 1);
+        volatile double sum = 0;
+        const Deadline end = after(milliseconds(800));
+        while (engine.rank() == 1 && Clock::now() < end) sum = sum + 1;
+        collectives.all_reduce(Group({0, 1}), elements(values));
+      },
+      options);
+}
+
+TEST(HostFailureOf, AnAbsentRankIsNamedAtTheStart) {
+  const std::string job = unique_job();
+  Workers workers(2, [&](Rank rank) {  // of three
+    ShmOptions shm;
+    shm.job = job;
+    shm.rank = rank;
+    shm.size = 3;
+    shm.join_timeout = milliseconds(300);
+    try {
+      (void)make_shm_engine(shm);
+      ADD_FAILURE() << "no error";
+    } catch (const CommError& error) {
+      EXPECT_EQ(error.failure(), CommFailure::absent) << error.what();
+      EXPECT_EQ(error.rank(), 2) << error.what();
+    }
+  });
+  EXPECT_EQ(workers.wait_all(Seconds(20)), std::vector<int>({0, 0}));
+}
+
+}  // namespace
+}  // namespace riffle::test
