@@ -33,6 +33,8 @@ Network::Network(const Cluster& cluster, EventQueue& queue)
                          worker.link.bandwidth.bytes_per_second);
     class_of_.push_back(classes.emplace(key, static_cast<int>(classes.size())).first->second);
   }
+  ports_.resize(2 * cluster.workers.size());
+  for (int link = 0; link < 2 * workers_; ++link) clear_port(link);
   for (std::size_t d = 1; d < cluster.domains.size(); ++d)
     set(domain_link(static_cast<int>(d), kUp), cluster.domains[d].uplink);
   classes_ = static_cast<int>(classes.size());
@@ -45,7 +47,9 @@ Network::Network(const Cluster& cluster, EventQueue& queue)
 
 void Network::declare_variable(int link) {
   links_[link].variable = true;
-  if (link < 2 * workers_) class_of_[link / 2] = classes_++;
+  if (link >= 2 * workers_) return;
+  class_of_[link / 2] = classes_++;
+  clear_port(link);
 }
 
 int Network::path(Rank from, Rank to) {
@@ -147,16 +151,16 @@ void Network::start(int path_id, Rank from, Rank to, int copies, double bytes, c
 // True when the flow must be a stream of its own.
 bool Network::enter_port(int id, int way, double now) {
   Flow& flow = flows_[id];
-  const int port = worker_link(flow.rank[way], way);
-  LinkState& link = links_[port];
+  const int link = worker_link(flow.rank[way], way);
+  Port& port = ports_[link];
   flow.port_previous[way] = -1;
-  flow.port_next[way] = link.first_flow;
-  if (link.first_flow >= 0) flows_[link.first_flow].port_previous[way] = id;
-  link.first_flow = id;
-  link.load += paths_[flow.path].most;
-  if (link.crowded) return true;
-  if (!link.variable && link.load <= link.capacity * (1 + kSlack)) return false;
-  link.crowded = true;
+  flow.port_next[way] = port.first_flow;
+  if (port.first_flow >= 0) flows_[port.first_flow].port_previous[way] = id;
+  port.first_flow = id;
+  port.room -= paths_[flow.path].most;
+  if (port.crowded) return true;
+  if (port.room >= 0) return false;
+  port.crowded = true;
   for (int other = flow.port_next[way]; other >= 0; other = flows_[other].port_next[way])
     crowd_out(other, now);
   return true;
@@ -164,16 +168,19 @@ bool Network::enter_port(int id, int way, double now) {
 
 void Network::leave_port(int id, int way) {
   Flow& flow = flows_[id];
-  LinkState& link = links_[worker_link(flow.rank[way], way)];
+  const int link = worker_link(flow.rank[way], way);
+  Port& port = ports_[link];
   const int previous = flow.port_previous[way];
   const int next = flow.port_next[way];
-  (previous >= 0 ? flows_[previous].port_next[way] : link.first_flow) = next;
+  (previous >= 0 ? flows_[previous].port_next[way] : port.first_flow) = next;
   if (next >= 0) flows_[next].port_previous[way] = previous;
-  link.load -= paths_[flow.path].most;
-  if (link.first_flow < 0) {
-    link.load = 0;
-    link.crowded = false;
-  }
+  port.room += paths_[flow.path].most;
+  if (port.first_flow < 0) clear_port(link);
+}
+
+void Network::clear_port(int link) {
+  // A little more than the capacity: sums of rates that fill it exactly are no crowd.
+  ports_[link] = {.room = links_[link].variable ? -kNever : links_[link].capacity * (1 + kSlack)};
 }
 
 void Network::crowd_out(int id, double now) {

@@ -138,12 +138,15 @@ class Network {
     double capacity = kNever;
     double latency = 0;
     double level = kNever;
-    double load = 0;      // a worker's link: the most its flows could use
-    int first_flow = -1;  // a worker's link: the flows on it
-    bool crowded = false;
     bool variable = false;
     bool dirty = false;
     std::vector<std::pair<int, int>> streams;  // and which of the stream's uses this is
+  };
+  // What a worker's own link needs for every flow, apart from the rest: it stays in the cache.
+  struct Port {
+    double room = 0;      // capacity that its flows could not use, however fast
+    int first_flow = -1;  // the flows on it
+    bool crowded = false;
   };
 
   int new_path(Rank from, Rank to);
@@ -155,6 +158,7 @@ class Network {
   void enqueue(int stream, int flow, double tag);
   bool enter_port(int flow, int way, double now);
   void leave_port(int flow, int way);
+  void clear_port(int link);
   void crowd_out(int flow, double now);
   void remove_from_stream(int flow, double now);
   void attach(int stream);
@@ -178,6 +182,7 @@ class Network {
   std::vector<Flow> flows_;
   std::vector<Stream> streams_;
   std::vector<LinkState> links_;
+  std::vector<Port> ports_;  // of links below 2 * workers
   int free_flow_ = -1;
   std::vector<int> free_singles_;
   std::vector<int> dirty_;
