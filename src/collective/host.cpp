@@ -59,8 +59,14 @@ bool meet_in_place(HostCall& host) {
   return in_place;
 }
 
+// One meeting instead of two, for more bytes moved. For a pair that pays only for very little data;
+// with more members, who often share cores, a meeting costs more. (Measured, docs/performance.md.)
+std::size_t one_shot_limit(int members) {
+  return members == 2 ? std::size_t{1} << 10 : LaneArea::slot_bytes;
+}
+
 void dispatch(HostCall& host) {
-  if (bytes_of(host.call().data) <= LaneArea::slot_bytes)
+  if (bytes_of(host.call().data) <= one_shot_limit(host.members()))
     one_shot(host);
   else if (meet_in_place(host))
     zero_copy(host);

@@ -33,13 +33,13 @@ class HostCollectives {
 // The algorithms; each runs one call to its end.
 
 // Everyone writes its data to a slot, posts it, and takes what it needs from all slots: one
-// meeting. n*M bytes read by each, at most 16 KiB each.
+// meeting. n*M bytes read by each, M at most 8 KiB.
 void one_shot(HostCall& host);
 // After the first posts are collected: everyone works on its slice in all buffers, in place, and
 // says so: two meetings, no copy.
 void zero_copy(HostCall& host);
-// After the first posts are collected: chunks of 256 KiB go through rings of four. Copying in,
-// adding and copying out overlap; members follow each other's counters, there is no meeting.
+// After the first posts are collected: chunks of up to 256 KiB go through rings of four. Copying
+// in, adding and copying out overlap; members follow each other's counters, there is no meeting.
 void staged(HostCall& host);
 
 // What a call multiplies the (weighted) sum with.

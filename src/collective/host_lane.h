@@ -43,7 +43,7 @@ struct Channel {
 
 // What one rank shows on a lane: slots for small calls, a ring of chunks for staged ones.
 struct LaneArea {
-  static constexpr std::size_t slot_bytes = std::size_t{16} << 10;
+  static constexpr std::size_t slot_bytes = std::size_t{8} << 10;
   static constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
   static constexpr std::uint32_t chunks = 4;
 

@@ -15,6 +15,9 @@ namespace riffle {
 
 namespace {
 
+// Of one member in a chunk: what is copied in, added and copied out stays in the cache.
+constexpr std::size_t most_piece_bytes = std::size_t{64} << 10;
+
 using Counter = std::atomic<std::uint32_t> LaneArea::*;
 
 // What the chunks have in common: where they lie, and the counters.
@@ -83,7 +86,9 @@ class Scattered : Stage {
  public:
   explicit Scattered(HostCall& host)
       : Stage(host),
-        piece_(LaneArea::chunk_bytes / static_cast<std::size_t>(host.members()) / 64 * 64 / size_),
+        piece_(std::min(most_piece_bytes, LaneArea::chunk_bytes /
+                                              static_cast<std::size_t>(host.members()) / 64 * 64) /
+               size_),
         chunks_(static_cast<std::uint32_t>((slice(0).count + piece_ - 1) / piece_)) {}
 
   void run() {

@@ -155,7 +155,7 @@ TEST_P(HostCollective, MismatchedCallsAreNamed) {
       expect_mismatch([&] { collectives.all_reduce(group, data, sum); }, plain);
       expect_mismatch([&] { collectives.reduce_scatter(group, data, options); }, plain);
       expect_mismatch([&] { collectives.broadcast(group, 1, data, options); },
-                      [&] { collectives.broadcast(group, 1, shorter, options); }, count > 4096);
+                      [&] { collectives.broadcast(group, 1, shorter, options); }, count > 2048);
     }
   });
 }
