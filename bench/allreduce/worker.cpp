@@ -71,20 +71,22 @@ bool run_block(int rank, int size, const Contender& contender, std::size_t bytes
 }  // namespace
 
 void serve(const char* socket, int rank, int size, const Contender& contender) {
-  const File file(fdopen(connect_to(socket), "r+"));
-  std::fprintf(file.get(), "%d\n", rank);
-  std::fflush(file.get());
+  const int connection = connect_to(socket);
+  const File in(fdopen(connection, "r"));
+  const File out(fdopen(dup(connection), "w"));
+  std::fprintf(out.get(), "%d\n", rank);
+  std::fflush(out.get());
   std::vector<Times> times;
   std::size_t bytes = 0;
   std::size_t calls = 0;
-  while (std::fscanf(file.get(), " run %zu %zu", &bytes, &calls) == 2) {
+  while (std::fscanf(in.get(), " run %zu %zu", &bytes, &calls) == 2) {
     const bool right = run_block(rank, size, contender, bytes, calls, times);
     if (right)
       for (const Times& each : times)
-        std::fprintf(file.get(), "%lld %lld\n", each.before, each.after);
+        std::fprintf(out.get(), "%lld %lld\n", each.before, each.after);
     else
-      std::fprintf(file.get(), "wrong\n");
-    std::fflush(file.get());
+      std::fprintf(out.get(), "wrong\n");
+    std::fflush(out.get());
   }
 }
 
