@@ -28,11 +28,11 @@ struct Call {
   Group group;
   Elements data;
   Reduction reduction = Reduction::mean;
-  std::vector<double> weights;  // empty: all 1
+  std::vector<double> weights = {};  // empty: all 1
   Algorithm algorithm = Algorithm::automatic;
-  int root = 0;                         // of a broadcast: member index
-  int places = 0;                       // of a shift
-  std::vector<std::vector<int>> racks;  // of two_level: member indices by rack
+  int root = 0;                              // of a broadcast: member index
+  int places = 0;                            // of a shift
+  std::vector<std::vector<int>> racks = {};  // of two_level: member indices by rack
   int lane = 0;
   std::uint32_t epoch = 0;
   int bucket = -1;

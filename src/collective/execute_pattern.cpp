@@ -227,7 +227,7 @@ std::byte* PatternOperation::at(std::size_t element) const {
 }
 
 Wait PatternOperation::how() const {
-  return {.deadline = deadline_, .context = call_.context()};
+  return {.deadline = deadline_, .context = call_.context(), .watch = call_.group.ranks()};
 }
 
 }  // namespace riffle

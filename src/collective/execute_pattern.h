@@ -11,9 +11,10 @@
 // weight itself for a sum); the last addition multiplies by max(weights)/sum(weights). Equal
 // weights thus cost nothing and cannot overflow.
 //
-// Failure. A member waits only for those it hears from or sends to. Whoever fails tells the members
-// that still wait for it what went wrong, so that everybody who depends on a failed rank names that
-// rank, and nobody else is disturbed. docs/collectives.md says what is left in the data.
+// Failure. A wait ends when any member of the group has failed. Whoever fails for another reason
+// (calls that do not fit, time that is up) tells the members that still wait for it what went
+// wrong, so that all of them name the same culprit. docs/collectives.md says what is left in the
+// data.
 #pragma once
 
 #include <deque>
