@@ -3,15 +3,16 @@
 //
 // Order. A lane is serial on each rank: on one lane, any two ranks must make the calls they share
 // in the same order (they do: all compute the same program), one at a time. Lanes are independent
-// of each other; calls of several lanes run side by side, each on the thread that made it. A call
-// that failed counts as made. Members that may have stopped at different calls go on together in a
-// higher epoch, where counting starts anew.
+// of each other; calls of several lanes run side by side, each on the thread that made it, or
+// started (start_...) and moved on together. A call that failed counts as made. Members that may
+// have stopped at different calls go on together in a higher epoch, where counting starts anew.
 //
-// Results are bit-identical on all members, and from run to run for one group and algorithm: the
-// operands of an element are added in rank order, 16-bit types in f32 (f64 in f64).
+// Results are bit-identical on all members, and from run to run for one group and algorithm, which
+// fix the order of additions (rank order in shared memory). 16-bit types are added in f32; over
+// point-to-point partial sums travel in the data's own type.
 //
 // Mismatched calls (size, dtype, operation, order) are CommError (mismatch) on the members that
-// see them, with both calls in words. docs/engines.md says for each collective and algorithm
+// see them, with both calls in words. docs/collectives.md says for each collective and algorithm
 // whether a survivor's buffer is untouched or undefined after an error.
 #pragma once
 
@@ -46,6 +47,9 @@ struct CollectiveOptions {
   std::span<const double> weights = {};
   // Automatic: shared memory where all members are on one host.
   Algorithm algorithm = Algorithm::automatic;
+  // Of two_level: the racks, which must cover the group; by default the ranks of one host are one.
+  // All members must pass the same.
+  std::span<const Group> racks = {};
   // Of the whole call.
   Seconds timeout{600};
   // Of the membership; never goes back.
@@ -68,6 +72,30 @@ Slice slice_of(std::size_t count, DType dtype, int members, int index);
 // Equal for equal lists of ranks, on every rank and in every run.
 std::uint64_t hash_of(const Group& group);
 
+class PatternOperation;
+
+// A call under way. Bytes move inside test and wait; a wait moves all the calls along that its
+// thread has started, so ranks may wait in different orders. A call that is dropped before it is
+// done is given up, and the members that wait for us are told. Belongs to the thread that started
+// it; must not outlive its Collectives.
+class Pending {
+ public:
+  Pending() = default;  // done
+  explicit Pending(std::unique_ptr<PatternOperation> operation);
+  Pending(Pending&&) noexcept;
+  Pending& operator=(Pending&&) noexcept;
+  ~Pending();
+
+  // True when done; moves on without blocking otherwise. CommError when the call failed or its time
+  // is up, now and at every later call.
+  bool test();
+  // Blocks until done.
+  void wait();
+
+ private:
+  std::unique_ptr<PatternOperation> operation_;
+};
+
 class Collectives {
  public:
   // The engine must outlive it. One object per engine: it counts the calls of each lane.
@@ -89,6 +117,22 @@ class Collectives {
   // data <- mean (or sum, weighted alike) of own data and that of the member `places` back.
   void shift(const Group& group, int places, Elements data, const CollectiveOptions& options = {});
   void barrier(const Group& group, const CollectiveOptions& options = {});
+
+  // The same without blocking: several may be under way on different lanes. They go over
+  // point-to-point messages also inside a host, so all members must start the call, none make it
+  // by the functions above. A blocking call through shared memory does not move started ones along:
+  // wait for those first, or give it an algorithm by name.
+  [[nodiscard]] Pending start_all_reduce(const Group& group, Elements data,
+                                         const CollectiveOptions& options = {});
+  [[nodiscard]] Pending start_reduce_scatter(const Group& group, Elements data,
+                                             const CollectiveOptions& options = {});
+  [[nodiscard]] Pending start_all_gather(const Group& group, Elements data,
+                                         const CollectiveOptions& options = {});
+  [[nodiscard]] Pending start_broadcast(const Group& group, Rank root, Elements data,
+                                        const CollectiveOptions& options = {});
+  [[nodiscard]] Pending start_shift(const Group& group, int places, Elements data,
+                                    const CollectiveOptions& options = {});
+  [[nodiscard]] Pending start_barrier(const Group& group, const CollectiveOptions& options = {});
 
  private:
   struct State;

@@ -147,6 +147,10 @@ class Engine {
   // Blocks until one of them is done and says which; empty ones are skipped. CommError when one
   // fails or the deadline passes: then all of them are cancelled. UsageError when all are empty.
   virtual std::size_t wait_any(std::span<Request> requests, const Wait& how) = 0;
+  // Blocks until test() of one of them would not be false; finishes and cancels nothing, so that
+  // requests of several operations can be waited for together. CommError when the deadline passes
+  // or a watched rank (there must be one) fails.
+  virtual void await_any(std::span<const Request> requests, const Wait& how) = 0;
   // Waits for all of them, in any order; on an error all are cancelled.
   void wait_all(std::span<Request> requests, const Wait& how);
   // Gives up a request: a receive that has not begun is forgotten and its message stays available

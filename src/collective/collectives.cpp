@@ -15,9 +15,26 @@ struct Collectives::State {
   explicit State(Engine& e) : engine(e), host(e), messages(e) {}
 
   void run(const Call& call, const CollectiveOptions& options);
+  Pending start(const Call& call, const CollectiveOptions& options);
 };
 
 namespace {
+
+// Positions in the group, rack by rack.
+std::vector<std::vector<int>> positions(std::span<const Group> racks, const Group& group) {
+  std::vector<std::vector<int>> all;
+  std::size_t placed = 0;
+  for (const Group& rack : racks) {
+    std::vector<int> members;
+    for (const Rank rank : rack)
+      if (const int member = group.index_of(rank); member >= 0) members.push_back(member);
+    placed += members.size();
+    if (!members.empty()) all.push_back(std::move(members));
+  }
+  if (!racks.empty() && placed != static_cast<std::size_t>(group.size()))
+    usage_error("racks: {} of the {} members of {} are in one", placed, group.size(), print(group));
+  return all;
+}
 
 Call make_call(Operation operation, const Group& group, Elements data,
                const CollectiveOptions& options) {
@@ -28,10 +45,24 @@ Call make_call(Operation operation, const Group& group, Elements data,
   call.reduction = options.reduction;
   call.weights.assign(options.weights.begin(), options.weights.end());
   call.algorithm = options.algorithm;
+  call.racks = positions(options.racks, group);
   call.lane = options.lane;
   call.epoch = options.epoch;
   call.bucket = options.bucket;
   call.step = options.step;
+  return call;
+}
+
+Call make_broadcast(const Group& group, Rank root, Elements data,
+                    const CollectiveOptions& options) {
+  Call call = make_call(Operation::broadcast, group, data, options);
+  call.root = group.index_of(root);
+  return call;
+}
+
+Call make_shift(const Group& group, int places, Elements data, const CollectiveOptions& options) {
+  Call call = make_call(Operation::shift, group, data, options);
+  call.places = places;
   return call;
 }
 
@@ -62,6 +93,23 @@ void Collectives::State::run(const Call& call, const CollectiveOptions& options)
   messages.run(call, after(options.timeout));
 }
 
+Pending Collectives::State::start(const Call& call, const CollectiveOptions& options) {
+  return Pending(messages.start(call, after(options.timeout)));
+}
+
+Pending::Pending(std::unique_ptr<PatternOperation> operation) : operation_(std::move(operation)) {}
+Pending::Pending(Pending&&) noexcept = default;
+Pending& Pending::operator=(Pending&&) noexcept = default;
+Pending::~Pending() = default;
+
+bool Pending::test() {
+  return operation_ == nullptr || operation_->test();
+}
+
+void Pending::wait() {
+  if (operation_ != nullptr) operation_->wait();
+}
+
 Collectives::Collectives(Engine& engine) : state_(std::make_unique<State>(engine)) {}
 Collectives::~Collectives() = default;
 
@@ -80,20 +128,45 @@ void Collectives::all_gather(const Group& group, Elements data, const Collective
 
 void Collectives::broadcast(const Group& group, Rank root, Elements data,
                             const CollectiveOptions& options) {
-  Call call = make_call(Operation::broadcast, group, data, options);
-  call.root = group.index_of(root);
-  state_->run(call, options);
+  state_->run(make_broadcast(group, root, data, options), options);
 }
 
 void Collectives::shift(const Group& group, int places, Elements data,
                         const CollectiveOptions& options) {
-  Call call = make_call(Operation::shift, group, data, options);
-  call.places = places;
-  state_->run(call, options);
+  state_->run(make_shift(group, places, data, options), options);
 }
 
 void Collectives::barrier(const Group& group, const CollectiveOptions& options) {
   state_->run(make_call(Operation::barrier, group, {}, options), options);
+}
+
+Pending Collectives::start_all_reduce(const Group& group, Elements data,
+                                      const CollectiveOptions& options) {
+  return state_->start(make_call(Operation::all_reduce, group, data, options), options);
+}
+
+Pending Collectives::start_reduce_scatter(const Group& group, Elements data,
+                                          const CollectiveOptions& options) {
+  return state_->start(make_call(Operation::reduce_scatter, group, data, options), options);
+}
+
+Pending Collectives::start_all_gather(const Group& group, Elements data,
+                                      const CollectiveOptions& options) {
+  return state_->start(make_call(Operation::all_gather, group, data, options), options);
+}
+
+Pending Collectives::start_broadcast(const Group& group, Rank root, Elements data,
+                                     const CollectiveOptions& options) {
+  return state_->start(make_broadcast(group, root, data, options), options);
+}
+
+Pending Collectives::start_shift(const Group& group, int places, Elements data,
+                                 const CollectiveOptions& options) {
+  return state_->start(make_shift(group, places, data, options), options);
+}
+
+Pending Collectives::start_barrier(const Group& group, const CollectiveOptions& options) {
+  return state_->start(make_call(Operation::barrier, group, {}, options), options);
 }
 
 }  // namespace riffle

@@ -177,15 +177,23 @@ void PatternOperation::give_up(CommFailure failure, Rank culprit,
       for (int member = 0; member < call_.group.size(); ++member)
         if (member != me_ && greeted_[member] == 0 && told[member] == 0)
           tell(member, std::as_bytes(std::span(&notice, 1)), requests);
-    const Deadline until = after(patience);
-    for (Request& request : requests) {
-      try {
-        engine_->wait(request, {.deadline = until, .context = call_.context()});
-      } catch (const CommError&) {  // it has failed too, or will learn from its own deadline
-      }
-    }
+    // Members that block see a failed rank for themselves, so there is no hurry to tell them.
+    const bool seen = failure == CommFailure::died || failure == CommFailure::frozen ||
+                      failure == CommFailure::absent;
+    finish(requests, after(seen ? Seconds(0) : patience));
   } catch (const std::exception&) {
     // Out of memory while failing: the others have their deadlines.
+  }
+}
+
+// Lets the messages go until the deadline; what has not begun by then is not sent.
+void PatternOperation::finish(std::vector<Request>& requests, Deadline until) {
+  for (Request& request : requests) {
+    try {
+      if (!engine_->test(request))
+        engine_->wait(request, {.deadline = until, .context = call_.context()});
+    } catch (const CommError&) {  // it has failed too, or will learn from its own deadline
+    }
   }
 }
 

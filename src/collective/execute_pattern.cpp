@@ -30,10 +30,11 @@ Scaling scaling_of(const Call& call, int me) {
 
 }  // namespace
 
-PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Call call, Plan plan,
-                                   CallTags tags, int window, Deadline deadline)
+PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Started& started, Call call,
+                                   Plan plan, CallTags tags, int window, Deadline deadline)
     : engine_(&engine),
       pool_(&pool),
+      started_(&started),
       call_(std::move(call)),
       header_(header_of(call_)),
       plan_(std::move(plan)),
@@ -48,6 +49,7 @@ PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Call call,
   own_weight_ = own;
   scale_ = sum;
   strands_.resize(static_cast<std::size_t>(std::min(window, plan_.strands())));
+  started_->add(this);
   guarded([&] {
     for (Strand& strand : strands_) {
       strand.scratch = pool_->take();
@@ -57,6 +59,7 @@ PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Call call,
 }
 
 PatternOperation::~PatternOperation() {
+  started_->remove(this);
   if (error_ == nullptr && !transfers_.empty())
     give_up(CommFailure::aborted, engine_->rank(), "it has dropped the call");
   for (Strand& strand : strands_) pool_->give_back(std::move(strand.scratch));
@@ -64,20 +67,48 @@ PatternOperation::~PatternOperation() {
 
 bool PatternOperation::test() {
   return guarded([&] {
-    bool moved = false;
-    while (const auto note = from_engine([&] { return transfers_.test(); })) {
-      completed(*note);
-      moved = true;
-    }
-    if (!moved && !transfers_.empty()) throw_if_late();
+    advance();
+    if (!transfers_.empty()) throw_if_late();
     return transfers_.empty();
   });
 }
 
 void PatternOperation::wait() {
   guarded([&] {
-    while (!transfers_.empty()) completed(from_engine([&] { return transfers_.wait(how()); }));
+    while (!transfers_.empty()) {
+      const auto others = started_->others(this);
+      others.empty() ? wait_alone() : wait_with(others);
+    }
   });
+}
+
+// Takes whatever is done.
+void PatternOperation::advance() {
+  while (const auto note = from_engine([&] { return transfers_.test(); })) completed(*note);
+}
+
+void PatternOperation::wait_alone() {
+  completed(from_engine([&] { return transfers_.wait(how()); }));
+}
+
+void PatternOperation::wait_with(const std::vector<PatternOperation*>& others) {
+  advance();
+  if (transfers_.empty()) return;
+  std::vector<Request> requests;
+  const auto add = [&](const PatternOperation& operation) {
+    const auto open = operation.transfers_.requests();
+    requests.insert(requests.end(), open.begin(), open.end());
+  };
+  add(*this);
+  for (PatternOperation* other : others) {
+    try {
+      other->test();
+    } catch (...) {
+      continue;  // kept for whoever waits for that call
+    }
+    add(*other);
+  }
+  engine_->await_any(requests, how());
 }
 
 // --- strands and rounds --------------------------------------------------------------------------

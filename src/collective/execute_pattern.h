@@ -26,6 +26,7 @@
 
 #include "collective/plan.h"
 #include "collective/scratch.h"
+#include "collective/started.h"
 #include "collective/transfers.h"
 
 namespace riffle {
@@ -36,13 +37,13 @@ struct CallTags {
   std::vector<std::uint32_t> sequence;  // per member: how many calls we shared with it before
 };
 
-// Belongs to one thread at a time. The data must stay valid until it is done, failed or destroyed;
-// afterwards nothing touches it any more.
+// Belongs to the thread that started it. The data must stay valid until it is done, failed or
+// destroyed; afterwards nothing touches it any more.
 class PatternOperation {
  public:
   // Starts at once. `window` strands run side by side.
-  PatternOperation(Engine& engine, ScratchPool& pool, Call call, Plan plan, CallTags tags,
-                   int window, Deadline deadline);
+  PatternOperation(Engine& engine, ScratchPool& pool, Started& started, Call call, Plan plan,
+                   CallTags tags, int window, Deadline deadline);
   // Gives the call up when it is not done; members that wait for us are told.
   ~PatternOperation();
   PatternOperation(const PatternOperation&) = delete;
@@ -51,7 +52,7 @@ class PatternOperation {
   // Moves on without blocking; true when done. CommError when it failed or its time is up, now and
   // at every later call.
   bool test();
-  // Blocks until done.
+  // Blocks until done; meanwhile the other calls that this thread started move on.
   void wait();
 
  private:
@@ -68,6 +69,9 @@ class PatternOperation {
     Scratch scratch;
   };
 
+  void wait_alone();
+  void wait_with(const std::vector<PatternOperation*>& others);
+  void advance();
   void run(Strand& strand);
   bool next_strand(Strand& strand);
   [[nodiscard]] double weight_before_the_first_round() const;
@@ -95,6 +99,7 @@ class PatternOperation {
   void compare_late_greeting(int member);
   void give_up(CommFailure failure, Rank culprit, std::string_view detail) noexcept;
   void tell(int member, std::span<const std::byte> notice, std::vector<Request>& requests);
+  void finish(std::vector<Request>& requests, Deadline until);
   [[nodiscard]] std::vector<std::pair<int, Tag>> owed() const;
   void throw_if_late();
 
@@ -105,6 +110,7 @@ class PatternOperation {
 
   Engine* engine_;
   ScratchPool* pool_;
+  Started* started_;
   Call call_;
   CallHeader header_;
   Plan plan_;

@@ -33,8 +33,9 @@ std::unique_ptr<PatternOperation> PointToPoint::start(Call call, Deadline deadli
         call.data.count * static_cast<std::size_t>(size_of(call.data.dtype).count), call.racks);
   Plan plan(call, options_.piece);
   CallTags tags = tags_for(call);
-  return std::make_unique<PatternOperation>(*engine_, scratch_, std::move(call), std::move(plan),
-                                            std::move(tags), options_.window, deadline);
+  return std::make_unique<PatternOperation>(*engine_, scratch_, started_, std::move(call),
+                                            std::move(plan), std::move(tags), options_.window,
+                                            deadline);
 }
 
 CallTags PointToPoint::tags_for(const Call& call) {

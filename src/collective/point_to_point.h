@@ -41,6 +41,7 @@ class PointToPoint {
   PointToPointOptions options_;
   std::vector<int> hosts_;  // by rank: a number for its host
   ScratchPool scratch_;
+  Started started_;
   std::mutex mutex_;
   std::vector<Lane> lanes_;  // under mutex_
 };

@@ -29,6 +29,7 @@ class Transfers {
   std::optional<Note> test();
   // Blocks until one is done. CommError as Engine::wait_any.
   Note wait(const Wait& how);
+  [[nodiscard]] std::span<const Request> requests() const { return requests_; }  // with gaps
   // Those not known to be done, in no order.
   [[nodiscard]] std::vector<Note> open() const;
   // Gives up all that are open; open() still tells which those were.

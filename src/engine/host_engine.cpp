@@ -160,6 +160,18 @@ std::size_t HostEngine::wait_any(std::span<Request> requests, const Wait& how) {
   return 0;
 }
 
+void HostEngine::await_any(std::span<const Request> requests, const Wait& how) {
+  RIFFLE_CHECK(!how.watch.empty());
+  const auto ready = [&] {
+    mailbox_->progress();
+    return std::any_of(requests.begin(), requests.end(), [&](const Request& request) {
+      return !request.empty() && (!mailbox_->is_pending(request.id()) ||
+                                  failure(mailbox_->peer(request.id())).has_value());
+    });
+  };
+  wait_on(segment(world_.self).header().mail, ready, {}, how);
+}
+
 void HostEngine::cancel(Request& request) noexcept {
   if (!request.empty()) mailbox_->cancel(request.id());
   request = Request();

@@ -39,6 +39,7 @@ class HostEngine final : public Engine, public HostMemory {
   bool test(Request& request) override;
   void wait(Request& request, const Wait& how) override;
   std::size_t wait_any(std::span<Request> requests, const Wait& how) override;
+  void await_any(std::span<const Request> requests, const Wait& how) override;
   void cancel(Request& request) noexcept override;
   [[nodiscard]] Buffer allocate(std::size_t bytes) override;
   [[nodiscard]] HostMemory* host_memory() override { return this; }

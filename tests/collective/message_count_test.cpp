@@ -43,6 +43,9 @@ class CountingEngine : public Engine {
   std::size_t wait_any(std::span<Request> requests, const Wait& how) override {
     return inner_->wait_any(requests, how);
   }
+  void await_any(std::span<const Request> requests, const Wait& how) override {
+    inner_->await_any(requests, how);
+  }
   void cancel(Request& request) noexcept override { inner_->cancel(request); }
   [[nodiscard]] Buffer allocate(std::size_t size) override { return inner_->allocate(size); }
   [[nodiscard]] HostMemory* host_memory() override { return inner_->host_memory(); }
