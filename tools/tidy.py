@@ -109,6 +109,14 @@ def unchecked(build: Path) -> list[tuple[str, Path]]:
     return [(source, mark) for _, source, mark in sorted(work)]
 
 
+def only_new(complaint: str, seen: set[str]) -> str:
+    """Without what another file has complained of already: headers are seen by many."""
+    parts = re.split(r"^(?=/\S+:\d+:\d+: )", complaint, flags=re.MULTILINE)
+    new = [part.replace(f"{ROOT}/", "") for part in parts if part not in seen]
+    seen.update(parts)
+    return "".join(new).rstrip()
+
+
 def main(build: Path, seconds: float) -> int:
     work = unchecked(build)
     deadline = time.monotonic() + seconds
@@ -117,6 +125,7 @@ def main(build: Path, seconds: float) -> int:
         return tidy(build, item[0]) if time.monotonic() < deadline else None
 
     looked = complained = 0
+    seen: set[str] = set()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for (source, mark), complaint in zip(work, pool.map(look, work), strict=True):
             if complaint is None:
@@ -125,7 +134,7 @@ def main(build: Path, seconds: float) -> int:
             print(f"[{looked}/{len(work)}] {source}", flush=True)
             if complaint:
                 complained += 1
-                print(complaint, flush=True)
+                print(only_new(complaint, seen), flush=True)
             else:
                 mark.touch()
     left = f", {len(work) - looked} left for --all" if looked < len(work) else ""
