@@ -112,6 +112,9 @@ Program random_program(Random& random) {
     if (chance(random, 2))
       for (int member = 0; member < exchange.group.size(); ++member)
         exchange.weights.push_back(random.uniform(0, 4));
+    if (chance(random, 4))
+      for (int member = 0; member < exchange.group.size(); ++member)
+        exchange.scales.push_back(random.uniform(-4, 4));
     exchange.collective = random_enum<Collective>(random, 4);
     if (exchange.collective == Collective::shift) exchange.shift = below(random, 16);
     exchange.algorithm = random_enum<Algorithm>(random, 7);
