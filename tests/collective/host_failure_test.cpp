@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <ctime>
 #include <thread>
 
 #include "riffle/collective.h"
@@ -136,6 +137,21 @@ TEST(HostFailureOf, WhoComputesForLongIsAlive) {
         collectives.all_reduce(Group({0, 1}), elements(values));
       },
       options);
+}
+
+// Waiting is sleeping: a worker blocked in a collective uses less than 5 % of a core, its heartbeat
+// included.
+TEST(HostFailureOf, WhoWaitsCostsNextToNothing) {
+  run_world(Kind::shm, 2, [](Engine& engine) {
+    Collectives collectives(engine);
+    std::vector<float> values(10'000, 1);
+    const auto blocked = std::chrono::seconds(2);
+    if (engine.rank() == 1) std::this_thread::sleep_for(blocked);
+    const std::clock_t before = std::clock();  // CPU time of all threads
+    collectives.all_reduce(Group({0, 1}), elements(values));
+    const double used = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+    EXPECT_LT(used, 0.05 * 2) << "CPU seconds";
+  });
 }
 
 TEST(HostFailureOf, AnAbsentRankIsNamedAtTheStart) {

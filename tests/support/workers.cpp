@@ -88,7 +88,7 @@ std::string name_of(Kind kind) {
 }
 
 void run_world(Kind kind, int size, const std::function<void(Engine&)>& body,
-               const EngineOptions& options) {
+               const EngineOptions& options, Seconds limit) {
   if (kind == Kind::shm) {
     const std::string job = unique_job();
     Workers workers(size, [&](Rank rank) {
@@ -100,7 +100,7 @@ void run_world(Kind kind, int size, const std::function<void(Engine&)>& body,
       const auto engine = make_shm_engine(shm);
       body(*engine);
     });
-    const auto codes = workers.wait_all();
+    const auto codes = workers.wait_all(limit);
     for (std::size_t r = 0; r < codes.size(); ++r) EXPECT_EQ(codes[r], 0) << "rank " << r;
     return;
   }

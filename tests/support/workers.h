@@ -38,6 +38,6 @@ std::string name_of(Kind kind);
 
 // Runs body on every rank of a world; a test fails when one of them throws or fails.
 void run_world(Kind kind, int size, const std::function<void(Engine&)>& body,
-               const EngineOptions& options = {});
+               const EngineOptions& options = {}, Seconds limit = Seconds(100));
 
 }  // namespace riffle::test
