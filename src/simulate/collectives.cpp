@@ -92,17 +92,16 @@ void Collectives::send_all(int id, Collective& collective, int member, int round
   const int begin = shape.first_send(cell);
   const int end = shape.first_send(cell + 1);
   const Rank from = schedule.rank(member);
+  const double bytes = shape.share(cell) * collective.bytes;
   if (const int fan = schedule.fan(cell); fan >= 0) {
     collective.sending[member] = 1;
-    network_.fan(fan, from, end - begin, shape.send(begin).share * collective.bytes,
-                 {id, round, member, -1}, now);
+    network_.fan(fan, from, end - begin, bytes, {id, round, member, -1}, now);
     return;
   }
   collective.sending[member] = end - begin;
   for (int i = begin; i < end; ++i) {
-    const Shape::Send& send = shape.send(i);
-    network_.send(schedule.path(i), from, schedule.rank(send.to), send.share * collective.bytes,
-                  {id, round, member, send.to}, now);
+    const int to = shape.receiver(i);
+    network_.send(schedule.path(i), from, schedule.rank(to), bytes, {id, round, member, to}, now);
   }
 }
 
@@ -117,7 +116,7 @@ void Collectives::delivered(int flow, double now) {
       heard(cargo.collective, collective, cargo.to, cargo.round, now);
     } else {
       for (int i = shape.first_send(cell); i < shape.first_send(cell + 1); ++i)
-        heard(cargo.collective, collective, shape.send(i).to, cargo.round, now);
+        heard(cargo.collective, collective, shape.receiver(i), cargo.round, now);
     }
     // The sender is still in that round: the collective cannot have ended.
     if (--collective.sending[cargo.from] == 0 && collective.missing[cell] <= 0)

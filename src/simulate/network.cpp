@@ -34,7 +34,9 @@ Network::Network(const Cluster& cluster, EventQueue& queue)
     class_of_.push_back(classes.emplace(key, static_cast<int>(classes.size())).first->second);
   }
   ports_.resize(2 * cluster.workers.size());
-  for (int link = 0; link < 2 * workers_; ++link) clear_port(link);
+  // A little more than they have: rates that fill a link exactly do not crowd it.
+  for (int link = 0; link < 2 * workers_; ++link)
+    ports_[link].capacity = links_[link].capacity * (1 + kSlack);
   for (std::size_t d = 1; d < cluster.domains.size(); ++d)
     set(domain_link(static_cast<int>(d), kUp), cluster.domains[d].uplink);
   classes_ = static_cast<int>(classes.size());
@@ -49,7 +51,6 @@ void Network::declare_variable(int link) {
   links_[link].variable = true;
   if (link >= 2 * workers_) return;
   class_of_[link / 2] = classes_++;
-  clear_port(link);
 }
 
 int Network::path(Rank from, Rank to) {
@@ -75,7 +76,7 @@ int Network::new_path(Rank from, Rank to) {
   if (pair != cluster_.pairs.end()) {
     path.ports = false;
     path.latency = pair->link.latency.count();
-    path.cap = path.most = pair->link.bandwidth.bytes_per_second;
+    path.cap = pair->link.bandwidth.bytes_per_second;
   } else {
     add_tree_links(path, from, to);
   }
@@ -99,7 +100,6 @@ void Network::add_tree_links(Path& path, Rank from, Rank to) const {
   const int down = worker_link(to, kDown);
   path.latency_links = {up, worker_link(to, kUp)};
   path.cap = std::min(links_[up].capacity, links_[down].capacity);
-  path.most = path.cap;
   int a = cluster_.workers[from].domain;
   int b = cluster_.workers[to].domain;
   // Parents come before children, so the deeper index is never an ancestor of the other.
@@ -109,7 +109,6 @@ void Network::add_tree_links(Path& path, Rank from, Rank to) const {
     const int link = domain_link(deeper, leaving ? kUp : kDown);
     path.shared.push_back(link);
     path.latency_links.push_back(domain_link(deeper, kUp));
-    if (!links_[link].variable) path.most = std::min(path.most, links_[link].capacity);
     deeper = cluster_.domains[deeper].parent;
   }
   for (const int link : path.latency_links) path.latency += links_[link].latency / 2;
@@ -145,6 +144,7 @@ void Network::start(int path_id, Rank from, Rank to, int copies, double bytes, c
   advance(stream, now);
   // A stream of a fan's own counts each copy; in the class's stream the fan is one flow.
   enqueue(stream_id, id, stream.served + (single ? bytes : bytes * copies));
+  if (path.ports) stream.safe = std::min(stream.safe, safe_rate(id));
   weigh(stream_id, single ? copies : 1, now);
 }
 
@@ -157,30 +157,40 @@ bool Network::enter_port(int id, int way, double now) {
   flow.port_next[way] = port.first_flow;
   if (port.first_flow >= 0) flows_[port.first_flow].port_previous[way] = id;
   port.first_flow = id;
-  port.room -= paths_[flow.path].most;
+  ++port.flows;
   if (port.crowded) return true;
-  if (port.room >= 0) return false;
-  port.crowded = true;
-  for (int other = flow.port_next[way]; other >= 0; other = flows_[other].port_next[way])
-    crowd_out(other, now);
-  return true;
+  bool full = links_[link].variable;
+  if (port.flows == 1 && !full) return false;
+  // Flows that share no uplink have a rate already: the whole of what they get here. Of others it
+  // is known only when the rates are settled.
+  const double part = port.part();
+  full = full || (paths_[flow.path].shared.empty() && paths_[flow.path].cap > part);
+  for (int other = flow.port_next[way]; other >= 0; other = flows_[other].port_next[way]) {
+    Stream& stream = streams_[flows_[other].stream];
+    full = full || (stream.uses == 0 && stream.rate > part);
+    if (part >= stream.safe) continue;
+    stream.safe = part;
+    if (stream.attached) mark_changed(flows_[other].stream);
+  }
+  if (full) crowd(link, now);
+  return full;
 }
 
 void Network::leave_port(int id, int way) {
   Flow& flow = flows_[id];
-  const int link = worker_link(flow.rank[way], way);
-  Port& port = ports_[link];
+  Port& port = ports_[worker_link(flow.rank[way], way)];
   const int previous = flow.port_previous[way];
   const int next = flow.port_next[way];
   (previous >= 0 ? flows_[previous].port_next[way] : port.first_flow) = next;
   if (next >= 0) flows_[next].port_previous[way] = previous;
-  port.room += paths_[flow.path].most;
-  if (port.first_flow < 0) clear_port(link);
+  if (--port.flows < 2) port.crowded = false;
 }
 
-void Network::clear_port(int link) {
-  // A little more than the capacity: sums of rates that fill it exactly are no crowd.
-  ports_[link] = {.room = links_[link].variable ? -kNever : links_[link].capacity * (1 + kSlack)};
+void Network::crowd(int link, double now) {
+  ports_[link].crowded = true;
+  const int way = link % 2;
+  for (int flow = ports_[link].first_flow; flow >= 0; flow = flows_[flow].port_next[way])
+    crowd_out(flow, now);
 }
 
 void Network::crowd_out(int id, double now) {
@@ -192,7 +202,36 @@ void Network::crowd_out(int id, double now) {
   remove_from_stream(id, now);
   const int single = new_single(flow.path, flow.rank[0], flow.rank[1], flow.copies, now);
   enqueue(single, id, std::max(rest, 0.0));
+  streams_[single].safe = safe_rate(id);
   weigh(single, flow.copies, now);
+}
+
+double Network::safe_rate(int id) const {
+  const Flow& flow = flows_[id];
+  const double up = ports_[worker_link(flow.rank[kUp], kUp)].part() / flow.copies;
+  return flow.rank[kDown] < 0 ? up
+                              : std::min(up, ports_[worker_link(flow.rank[kDown], kDown)].part());
+}
+
+// A stream has become faster than is safe: crowd the links where it matters, or find that flows
+// have left them meanwhile.
+void Network::relieve(int id, double now) {
+  scratch_.clear();
+  const Stream& stream = streams_[id];
+  for (std::size_t e = stream.head; e < stream.entries.size(); ++e)
+    for (int flow = stream.entries[e].first; flow >= 0; flow = flows_[flow].next)
+      scratch_.push_back(flow);
+  const double rate = stream.rate;
+  double safe = kNever;
+  for (const int flow : scratch_) {
+    for (const int way : {kUp, kDown}) {
+      if (flows_[flow].rank[way] < 0) continue;
+      const int link = worker_link(flows_[flow].rank[way], way);
+      if (rate * flows_[flow].copies > ports_[link].part()) crowd(link, now);
+    }
+    if (flows_[flow].stream == id) safe = std::min(safe, safe_rate(flow));
+  }
+  streams_[id].safe = safe;
 }
 
 void Network::remove_from_stream(int id, double now) {
@@ -226,6 +265,7 @@ int Network::new_single(int path_id, Rank from, Rank to, int copies, double now)
   stream.last = now;
   stream.scheduled = kNever;
   stream.cap = kNever;
+  stream.safe = kNever;
   stream.uses = 0;
   stream.use[stream.uses++].link = worker_link(from, kUp);
   if (to >= 0) {
@@ -280,6 +320,7 @@ void Network::weigh(int stream_id, int flows, double now) {
     if (stream.attached) detach(stream_id);
     stream.served = 0;
     stream.scheduled = kNever;
+    stream.safe = kNever;
     stream.entries.clear();
     stream.head = 0;
     if (stream.single) free_singles_.push_back(stream_id);
@@ -288,7 +329,11 @@ void Network::weigh(int stream_id, int flows, double now) {
   touch(stream_id);
   if (stream.uses == 0) return;
   if (was_empty) attach(stream_id);
-  for (int i = 0; i < stream.uses; ++i) mark_dirty(stream.use[i].link);
+  for (int i = 0; i < stream.uses; ++i) {
+    const LinkUse& use = stream.use[i];
+    links_[use.link].streams[use.position].weight = stream.weight;
+    mark_dirty(use.link);
+  }
 }
 
 void Network::attach(int id) {
@@ -298,12 +343,20 @@ void Network::attach(int id) {
   for (int i = 0; i < stream.uses; ++i) {
     auto& list = links_[stream.use[i].link].streams;
     stream.use[i].position = static_cast<int>(list.size());
-    list.emplace_back(id, i);
+    list.push_back({.cap = stream.cap,
+                    .weight = static_cast<double>(stream.weight),
+                    .stream = id,
+                    .which = i,
+                    .other = stream.uses == 2 ? stream.use[1 - i].link : -1});
   }
-  if (!stream.changed) {
-    stream.changed = true;
-    changed_.push_back(id);
-  }
+  mark_changed(id);
+}
+
+void Network::mark_changed(int id) {
+  Stream& stream = streams_[id];
+  if (stream.changed) return;
+  stream.changed = true;
+  changed_.push_back(id);
 }
 
 void Network::detach(int id) {
@@ -313,7 +366,7 @@ void Network::detach(int id) {
     auto& list = links_[stream.use[i].link].streams;
     const int hole = stream.use[i].position;
     list[hole] = list.back();
-    streams_[list[hole].first].use[list[hole].second].position = hole;
+    streams_[list[hole].stream].use[list[hole].which].position = hole;
     list.pop_back();
     mark_dirty(stream.use[i].link);
   }
@@ -372,7 +425,12 @@ void Network::stream_done(int id, double now) {
 }
 
 void Network::settle(double now) {
-  if (!dirty_.empty() || !changed_.empty()) resolve(now);
+  while (!dirty_.empty() || !changed_.empty()) {
+    resolve(now);
+    for (const int id : tight_)
+      if (streams_[id].weight > 0) relieve(id, now);
+    tight_.clear();
+  }
   for (const int id : touched_) {
     streams_[id].touched = false;
     reschedule(id, now);
@@ -400,20 +458,38 @@ void Network::resolve(double now) {
     const bool same =
         level == link.level || std::abs(level - link.level) <= kSlack * std::min(level, link.level);
     if (same) continue;
+    const double before = link.level;
     link.level = level;
-    for (const auto& [stream_id, which] : link.streams) {
-      Stream& stream = streams_[stream_id];
-      if (!stream.changed) {
-        stream.changed = true;
-        changed_.push_back(stream_id);
-      }
-      for (int u = 0; u < stream.uses; ++u)
-        if (u != which) mark_dirty(stream.use[u].link);
-    }
+    spread(id, before, level);
   }
   dirty_.clear();
   for (const int id : changed_) update_rate(id, now);
   changed_.clear();
+}
+
+// Tells the neighbours of a link whose level has changed. A link that offers less than both levels
+// does not care: to it such a flow is either its own to limit or limited by a third link. Nor does
+// a link that limits nobody when a flow gets less.
+void Network::spread(int id, double before, double after) {
+  const double least = std::min(before, after);
+  for (const Member& member : links_[id].streams) {
+    const Stream& stream = streams_[member.stream];
+    if (least <= stream.rate * (1 + kSlack)) mark_changed(member.stream);
+    for (int u = 0; u < stream.uses; ++u)
+      if (u != member.which) {
+        const double level = links_[stream.use[u].link].level;
+        if (least < level && (after > before || level != kNever)) mark_dirty(stream.use[u].link);
+      }
+  }
+}
+
+double Network::offer_elsewhere(const Member& member) const {
+  if (member.other >= 0) return std::min(member.cap, links_[member.other].level);
+  const Stream& stream = streams_[member.stream];
+  double offer = member.cap;
+  for (int u = 0; u < stream.uses; ++u)
+    if (u != member.which) offer = std::min(offer, links_[stream.use[u].link].level);
+  return offer;
 }
 
 // What the link offers a flow that nothing else limits: flows that are limited elsewhere keep less
@@ -422,13 +498,9 @@ double Network::fair_level(int id) {
   const LinkState& link = links_[id];
   offers_.clear();
   double weight = 0;
-  for (const auto& [stream_id, which] : link.streams) {
-    const Stream& stream = streams_[stream_id];
-    double offer = stream.cap;
-    for (int u = 0; u < stream.uses; ++u)
-      if (u != which) offer = std::min(offer, links_[stream.use[u].link].level);
-    offers_.emplace_back(offer, stream.weight);
-    weight += stream.weight;
+  for (const Member& member : link.streams) {
+    offers_.emplace_back(offer_elsewhere(member), member.weight);
+    weight += member.weight;
   }
   double rest = link.capacity;
   for (;;) {
@@ -458,6 +530,7 @@ void Network::update_rate(int id, double now) {
   if (!stream.attached) return;
   double rate = stream.cap;
   for (int u = 0; u < stream.uses; ++u) rate = std::min(rate, links_[stream.use[u].link].level);
+  if (rate > stream.safe) tight_.push_back(id);
   if (rate == stream.rate) return;
   advance(stream, now);
   stream.rate = rate;

@@ -11,8 +11,9 @@
 //    of them alike: a flow ends when the stream has served each of its flows the flow's bytes more
 //    than at its start. Starting and ending a flow then costs no work per other flow, and flows
 //    that start together end together, as one event.
-//  - A flow on a worker's link that others use too, and that could be limited there, leaves its
-//    stream and becomes a stream of its own (it is *crowded out*).
+//  - Flows that meet on a worker's link stay in their streams as long as none gets more than an
+//    equal part of it: then the link limits nobody. As soon as one does, the link is *crowded*:
+//    its flows leave their streams and become streams of their own, which know that link.
 //  - When flows come and go, only the links whose level changes are computed again. A link's level
 //    is what it offers a flow that is limited nowhere else; rates are the least of the levels on
 //    the way. Recomputing a link from its neighbours' levels until nothing changes ends at the
@@ -93,8 +94,7 @@ class Network {
   };
   struct Path {
     double latency = 0;
-    double cap = 0;   // what the workers' own links allow
-    double most = 0;  // what a flow could ever get
+    double cap = 0;  // what the workers' own links allow
     int stream = 0;
     bool ports = true;        // it uses the workers' links (a measured pair is a wire of its own)
     std::vector<int> shared;  // uplinks on the way
@@ -123,7 +123,8 @@ class Network {
     double last = 0;
     double scheduled = kNever;  // the event that counts; earlier ones are ignored
     double cap = kNever;
-    int weight = 0;  // flows as links count them
+    double safe = kNever;  // up to this rate its flows crowd no worker's link
+    int weight = 0;        // flows as links count them
     int path = 0;
     int uses = 0;
     bool single = false;
@@ -134,19 +135,29 @@ class Network {
     std::vector<Entry> entries;  // ascending tags, from `head` on
     std::size_t head = 0;
   };
+  // A stream on a link, with what the link's level depends on.
+  struct Member {
+    double cap = 0;
+    double weight = 0;
+    int stream = 0;
+    int which = 0;   // of the stream's uses
+    int other = -1;  // the stream's other link, where it has two
+  };
   struct LinkState {
     double capacity = kNever;
     double latency = 0;
     double level = kNever;
     bool variable = false;
     bool dirty = false;
-    std::vector<std::pair<int, int>> streams;  // and which of the stream's uses this is
+    std::vector<Member> streams;
   };
   // What a worker's own link needs for every flow, apart from the rest: it stays in the cache.
   struct Port {
-    double room = 0;      // capacity that its flows could not use, however fast
+    double capacity = 0;
     int first_flow = -1;  // the flows on it
-    bool crowded = false;
+    int flows = 0;
+    bool crowded = false;  // all of them are streams of their own
+    [[nodiscard]] double part() const { return flows < 2 || crowded ? kNever : capacity / flows; }
   };
 
   int new_path(Rank from, Rank to);
@@ -158,7 +169,9 @@ class Network {
   void enqueue(int stream, int flow, double tag);
   bool enter_port(int flow, int way, double now);
   void leave_port(int flow, int way);
-  void clear_port(int link);
+  void crowd(int port, double now);
+  [[nodiscard]] double safe_rate(int flow) const;
+  void relieve(int stream, double now);
   void crowd_out(int flow, double now);
   void remove_from_stream(int flow, double now);
   void attach(int stream);
@@ -169,6 +182,9 @@ class Network {
   void mark_dirty(int link);
   void resolve(double now);
   [[nodiscard]] double fair_level(int link);
+  [[nodiscard]] double offer_elsewhere(const Member& member) const;
+  void spread(int link, double before, double after);
+  void mark_changed(int stream);
   void update_rate(int stream, double now);
   void reschedule(int stream, double now);
 
@@ -188,6 +204,8 @@ class Network {
   std::vector<int> dirty_;
   std::vector<int> changed_;
   std::vector<int> touched_;
+  std::vector<int> tight_;  // streams above their safe rate
+  std::vector<int> scratch_;
   std::vector<std::pair<double, double>> offers_;  // scratch of fair_level
 };
 

@@ -1,6 +1,7 @@
 #include "simulate/schedule.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "riffle/error.h"
 
@@ -39,23 +40,27 @@ void Shape::read_round(const Pattern& pattern, int round) {
   const std::size_t base = expected_.size();
   expected_.resize(base + members_);
   added_.resize(base + members_);
+  std::vector<double> sizes;  // of this member's messages, blocks for one receiver together
   for (int member = 0; member < members_; ++member) {
     messages.clear();
+    sizes.clear();
     pattern.sends(member, round, messages);
-    const std::size_t begin = sends_.size();
     for (const Message& message : messages) {
       const double share = static_cast<double>(message.count) / pattern.blocks();
       if (message.add) added_[base + message.to] += share;
       shares_ += share;
       messages_ += 1;
-      if (sends_.size() > begin && sends_.back().to == message.to) {
-        sends_.back().share += share;
+      if (!sizes.empty() && receivers_.back() == message.to) {
+        sizes.back() += share;
         continue;
       }
-      sends_.push_back({message.to, share});
+      receivers_.push_back(message.to);
+      sizes.push_back(share);
       ++expected_[base + message.to];
     }
-    first_.push_back(static_cast<int>(sends_.size()));
+    for (const double size : sizes) RIFFLE_CHECK(std::abs(size - sizes.front()) < 1e-12);
+    share_.push_back(sizes.empty() ? 0 : sizes.front());
+    first_.push_back(static_cast<int>(receivers_.size()));
   }
 }
 
@@ -70,7 +75,7 @@ Schedule::Schedule(std::shared_ptr<const Shape> shape, const Group& group, Netwo
   } else {
     for (int cell = 0; cell < shape_->cells(); ++cell)
       for (int i = shape_->first_send(cell); i < shape_->first_send(cell + 1); ++i)
-        paths_.push_back(network.path(ranks[cell % shape_->members()], ranks[shape_->send(i).to]));
+        paths_.push_back(network.path(ranks[cell % shape_->members()], ranks[shape_->receiver(i)]));
   }
   find_fans(network);
 }
@@ -83,12 +88,10 @@ void Schedule::find_fans(Network& network) {
     if (end - begin < kSmallestFan) continue;
     const Rank from = ranks[cell % shape_->members()];
     bool fan = true;
-    for (int i = begin; i < end && fan; ++i)
-      fan = shape_->send(i).share == shape_->send(begin).share &&
-            network.alike(from, ranks[shape_->send(i).to]);
+    for (int i = begin; i < end && fan; ++i) fan = network.alike(from, ranks[shape_->receiver(i)]);
     if (!fan) continue;
     if (fans_.empty()) fans_.assign(static_cast<std::size_t>(shape_->cells()), -1);
-    fans_[cell] = network.fan_path(from, ranks[shape_->send(begin).to]);
+    fans_[cell] = network.fan_path(from, ranks[shape_->receiver(begin)]);
   }
 }
 

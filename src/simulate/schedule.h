@@ -17,11 +17,6 @@ class Shape {
  public:
   explicit Shape(const Pattern& pattern);
 
-  struct Send {
-    int to = 0;        // member
-    double share = 0;  // of the vector
-  };
-
   [[nodiscard]] int members() const { return members_; }
   [[nodiscard]] int rounds() const { return rounds_; }
   // All rounds look alike (a ring): one message in, one out.
@@ -30,9 +25,11 @@ class Shape {
   [[nodiscard]] int cell(int round, int member) const {
     return repeating_ ? member : round * members_ + member;
   }
-  // Sends first..last of a cell. Blocks for one receiver in one round are one message.
+  // Sends first..last of a cell. Blocks for one receiver in one round are one message; all messages
+  // of a member in a round have the same size.
   [[nodiscard]] int first_send(int cell) const { return first_[cell]; }
-  [[nodiscard]] const Send& send(int index) const { return sends_[index]; }
+  [[nodiscard]] int receiver(int send) const { return receivers_[send]; }
+  [[nodiscard]] double share(int cell) const { return share_[cell]; }  // of the vector, each
   [[nodiscard]] int cells() const { return static_cast<int>(first_.size()) - 1; }
   // Messages that a member hears in a round, for all cells.
   [[nodiscard]] const std::vector<int>& expected() const { return expected_; }
@@ -51,7 +48,8 @@ class Shape {
   int rounds_;
   bool repeating_ = false;
   std::vector<int> first_;
-  std::vector<Send> sends_;
+  std::vector<int> receivers_;
+  std::vector<double> share_;
   std::vector<int> expected_;
   std::vector<double> added_;
   double messages_ = 0;
