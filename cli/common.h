@@ -10,6 +10,11 @@
 
 namespace riffle::cli {
 
+// Thrown by a verb that ends with another code than 0 and has said why itself.
+struct Exit {
+  int code = 1;
+};
+
 // --format and --output. Results go to standard output or, whole or not at all, to the file.
 struct Output {
   std::string format = "table";

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "commands.h"
+#include "common.h"
 #include "riffle/error.h"
 
 namespace {
@@ -24,6 +25,7 @@ void add_verbs(CLI::App& app) {
   add_strategies(app);
   add_bench(app);
   add_trace(app);
+  add_launch(app);
 }
 
 // CLI11 would call a misspelled verb an unexpected argument; a wrong name is answered with the
@@ -57,6 +59,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kFailure);
     return 0;
+  } catch (const riffle::cli::Exit& exit) {
+    return exit.code;
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {

@@ -44,6 +44,11 @@ class CommError : public std::runtime_error {
   [[nodiscard]] int bucket() const { return bucket_; }
   [[nodiscard]] Step step() const { return step_; }
 
+ protected:
+  // For a peer that is no rank: its own words.
+  CommError(CommFailure failure, std::string host, std::string operation,
+            const std::string& message);
+
  private:
   CommFailure failure_;
   Rank rank_;

@@ -51,4 +51,14 @@ CommError::CommError(CommFailure failure, Rank rank, std::string host, const Com
       bucket_(context.bucket),
       step_(context.step) {}
 
+CommError::CommError(CommFailure failure, std::string host, std::string operation,
+                     const std::string& message)
+    : std::runtime_error(message),
+      failure_(failure),
+      rank_(-1),
+      host_(std::move(host)),
+      operation_(std::move(operation)),
+      bucket_(-1),
+      step_(-1) {}
+
 }  // namespace riffle

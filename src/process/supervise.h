@@ -1,0 +1,33 @@
+// Runs the workers of a job on this host, shows their output line by line with the rank in front,
+// and ends all of them when one fails or somebody wants it.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace riffle {
+
+struct SuperviseOptions {
+  std::vector<std::string> command;
+  // The whole environment of each worker, by rank.
+  std::vector<std::vector<std::string>> environments;
+  // From the polite signal (SIGTERM) to SIGKILL.
+  std::chrono::milliseconds grace{5000};
+  // Readable when whoever we work for is gone: then everything ends at once. -1: nobody.
+  int lifeline = -1;
+};
+
+struct Outcome {
+  // 0; of the first worker that failed; 128 + n where signal n ended it, or us.
+  int exit_code = 0;
+  // Why not 0: who failed first, how, and its last lines on standard error. To be shown last.
+  std::string reason;
+};
+
+// Returns when all workers and everything they started have ended, and all output is written or
+// its reader has gone. The signals of guard.h must be blocked: SIGINT, SIGTERM, SIGHUP and SIGQUIT
+// end the workers, a second one at once. UsageError when the command cannot be run.
+Outcome supervise(const SuperviseOptions& options);
+
+}  // namespace riffle
