@@ -69,6 +69,7 @@ HostCall::HostCall(HostLane& lane, const Call& call, Deadline deadline)
   lane.others_.clear();
   lane.posts_.assign(static_cast<std::size_t>(members()), nullptr);
   lane.operands_.assign(static_cast<std::size_t>(members()), nullptr);
+  lane.views_.assign(static_cast<std::size_t>(members()), nullptr);
   const std::uint64_t epoch = std::uint64_t{call.epoch} << 32;
   bool jumped = false;
   for (const Rank peer : call.group) {

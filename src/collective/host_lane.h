@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "collective/call.h"
+#include "collective/copy_choice.h"
 #include "riffle/engine.h"
 
 namespace riffle {
@@ -84,10 +85,12 @@ class HostLane {
   Readers ring_readers_;
   unsigned next_slot_ = 0;
   std::uint32_t chunks_ = 0;  // that went through the ring of area_
+  CopyChoice copies_;
   // Of the call in progress; kept to keep their memory.
   std::vector<Rank> others_;
   std::vector<const Post*> posts_;          // by member: the last collected
   std::vector<const std::byte*> operands_;  // by member
+  std::vector<std::byte*> views_;           // by member
 };
 
 // One call on a lane, from the first post to the end. Whatever ends it, peers are told.
@@ -129,9 +132,11 @@ class HostCall {
 
   // Room for a pointer for each member.
   std::vector<const std::byte*>& operands() { return lane_.operands_; }
+  std::vector<std::byte*>& views() { return lane_.views_; }
   // A rank that was stopped and that others have given up meanwhile must not write to their memory,
   // nor believe in its result: CommError that names ourselves.
   void check_self() const;
+  CopyChoice& copies() { return lane_.copies_; }
   // Chunks that this call sends through the rings.
   void use_chunks(std::uint32_t count) { lane_.chunks_ += count; }
 

@@ -29,7 +29,9 @@ class Stage {
         size_(static_cast<std::size_t>(size_of(data_.dtype).count)),
         base_(host.base(host.self())),
         own_(host.ring()),
-        large_(data_.count * size_ >= cached_bytes) {}
+        large_(data_.count * size_ >= cached_bytes),
+        kind_(host.copies().next(data_.count * size_)),
+        began_(Clock::now()) {}
 
  protected:
   std::byte* slot(LaneArea& area, int member, std::uint32_t chunk) {
@@ -59,6 +61,13 @@ class Stage {
     (own_.*counter).store(base_ + chunks, std::memory_order_release);
     host_.ring_bells();
   }
+  // To our slot, which others read.
+  void copy_in(std::byte* to, const std::byte* from, std::size_t bytes) const {
+    if (kind_ == CopyChoice::around_cache)
+      copy_around_cache(to, from, bytes);
+    else if (bytes > 0)
+      std::memcpy(to, from, bytes);
+  }
   // To the caller's memory, which is not read again soon when it is large.
   void copy_out(std::byte* to, const std::byte* from, std::size_t bytes) const {
     if (large_)
@@ -71,6 +80,7 @@ class Stage {
     for (const Counter counter : {&LaneArea::in, &LaneArea::reduced, &LaneArea::out})
       (own_.*counter).store(base_ + chunks, std::memory_order_release);
     host_.ring_bells();
+    host_.copies().took(data_.count * size_, kind_, Clock::now() - began_);
   }
 
   HostCall& host_;
@@ -79,6 +89,8 @@ class Stage {
   std::uint32_t base_;
   LaneArea& own_;
   bool large_;
+  CopyChoice::Kind kind_;
+  Clock::time_point began_;
 };
 
 // Chunks that hold a piece of every member's slice: all_reduce, reduce_scatter, all_gather.
@@ -128,7 +140,7 @@ class Scattered : Stage {
     for (int member = 0; member < host_.members(); ++member) {
       if ((member != host_.self()) != adds) continue;
       const Piece part = piece(member, chunk);
-      if (part.bytes > 0) std::memcpy(to + part.at, part.data, part.bytes);
+      Stage::copy_in(to + part.at, part.data, part.bytes);
     }
     advance(&LaneArea::in, chunk + 1);
   }
@@ -143,7 +155,7 @@ class Scattered : Stage {
             member == host_.self() ? own.data : slot(member, chunk) + own.at;
       reduce_into(own.data, operands, host_.call().weights, scale_of(host_.call()), own.count,
                   data_.dtype);
-      if (shares) std::memcpy(slot(host_.self(), chunk) + own.at, own.data, own.bytes);
+      if (shares) Stage::copy_in(slot(host_.self(), chunk) + own.at, own.data, own.bytes);
     }
     advance(&LaneArea::reduced, chunk + 1);
   }
@@ -213,7 +225,7 @@ class Streamed : Stage {
     return std::min(chunk_, data_.count - chunk * chunk_);
   }
   void copy_in(std::uint32_t chunk) {
-    std::memcpy(slot(host_.self(), chunk), at(chunk), count(chunk) * size_);
+    Stage::copy_in(slot(host_.self(), chunk), at(chunk), count(chunk) * size_);
     advance(&LaneArea::in, chunk + 1);
   }
 

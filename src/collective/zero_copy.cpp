@@ -47,7 +47,7 @@ void InPlace::add_up(bool share) {
   const double scale = scale_of(host_.call());
   const std::size_t block = block_bytes / size_;
   const std::size_t members = static_cast<std::size_t>(host_.members());
-  std::vector<std::byte*> all(members);
+  auto& all = host_.views();
   for (std::size_t m = 0; m < members; ++m) all[m] = of(static_cast<int>(m));
   auto& operands = host_.operands();
   for (std::size_t at = own.begin; at < own.begin + own.count; at += block) {
