@@ -41,4 +41,3 @@ BENCHMARK(merge_flat)->Arg(161)->Arg(10'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace riffle
-

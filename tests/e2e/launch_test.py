@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 RIFFLE = os.environ["RIFFLE_COMMAND"]
 MEET = os.environ["RIFFLE_MEET"]
@@ -32,8 +33,7 @@ def run(workers, script, *options):
 def alive(pid):
     """Whether a process runs; one that has ended and waits to be reaped does not."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     return False
 
 
@@ -170,8 +170,8 @@ while :; do sleep 0.05; done"""
     def test_killing_its_inner_process_leaves_nothing_behind(self):
         with launch(2, FAMILY) as launcher:
             pids = read_pids(launcher, 8)
-            with open(f"/proc/{launcher.pid}/task/{launcher.pid}/children") as file:
-                os.kill(int(file.read()), signal.SIGKILL)
+            children = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children")
+            os.kill(int(children.read_text()), signal.SIGKILL)
             _, error = launcher.communicate(timeout=LIMIT)
         self.assert_gone(pids)
         self.assertEqual(launcher.returncode, 128 + signal.SIGKILL)
