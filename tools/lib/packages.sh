@@ -11,6 +11,7 @@ packages_for() { # PURPOSE...
       lint) echo clang-format-19 shellcheck ;;
       tidy) echo clang-tidy-19 ;;
       clang) echo clang-19 libclang-rt-19-dev ;;
+      mpi) echo openmpi-bin libopenmpi-dev ;;
       bare) echo debootstrap git ;;
       python) echo python3-venv ca-certificates ;;
       *) fail 1 "no packages are known for '$purpose'" ;;

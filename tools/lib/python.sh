@@ -12,3 +12,14 @@ need_python() {
   fi
   touch .venv/ready
 }
+
+# The CPU build of torch, unless a 2.x is importable there already.
+need_torch() {
+  .venv/bin/python -c 'import torch, sys; sys.exit(not torch.__version__.startswith("2."))' \
+    2>/dev/null && return
+  say "installing torch 2.13.0 in $PWD/.venv"
+  if ! .venv/bin/pip install --quiet torch==2.13.0 >build/torch.log 2>&1; then
+    tail -n 20 build/torch.log >&2
+    fail 1 "torch could not be installed; its whole output is in $PWD/build/torch.log"
+  fi
+}
