@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "commands.h"
 #include "common.h"
+#include "verify/traffic_table.h"
 
 namespace riffle::cli {
 namespace {
@@ -24,6 +25,47 @@ Json options_json(const StrategyInfo& info) {
                         {"default", option.default_value()},
                         {"help", option.help}});
   return list;
+}
+
+Table traffic_table() {
+  Table table{{{"strategy", false},
+               {"bytes / model, formula", false},
+               {"value"},
+               {"counted"},
+               {"messages, formula", false},
+               {"value"},
+               {"counted"}},
+              {}};
+  const auto number = [](double value) { return fmt::format("{:.4f}", value); };
+  for (const TrafficRow& row : traffic_rows())
+    table.rows.push_back({row.strategy, row.bytes_formula, number(row.bytes_expected),
+                          number(row.bytes_counted), row.messages_formula,
+                          number(row.messages_expected), number(row.messages_counted)});
+  return table;
+}
+
+std::string traffic_page() {
+  std::string page =
+      "# What each strategy sends\n\nPer worker and step, as a mean over workers and steps: the "
+      "published formulas beside what the programs of each strategy add up to, message by message. "
+      "Made by\n\n    riffle strategies --traffic --format markdown --output docs/traffic.md\n\n";
+  for (const std::string& line : traffic_symbols()) page += "- " + line + "\n";
+  return page + "\n" + print_markdown(traffic_table());
+}
+
+void run_traffic(const Output& output) {
+  if (output.format == "markdown") return output.write(traffic_page());
+  if (!output.json()) return output.write(traffic_table());
+  Json json{{"traffic", Json::array()}};
+  for (const TrafficRow& row : traffic_rows())
+    json["traffic"].push_back(Json{{"strategy", row.strategy},
+                                   {"bytes_formula", row.bytes_formula},
+                                   {"bytes_expected", row.bytes_expected},
+                                   {"bytes_counted", row.bytes_counted},
+                                   {"messages_formula", row.messages_formula},
+                                   {"messages_expected", row.messages_expected},
+                                   {"messages_counted", row.messages_counted}});
+  output.write(json.dump(1) + "\n");
 }
 
 void run(const Output& output) {
@@ -48,6 +90,7 @@ void run(const Output& output) {
   for (const StrategyInfo& info : table.all())
     shown.rows.push_back(
         {info.name, info.exact ? "yes" : "no", info.summary, spell_options(info), info.paper});
+  if (output.format == "markdown") return output.write(print_markdown(shown));
   output.write(shown);
 }
 
@@ -56,9 +99,12 @@ void run(const Output& output) {
 void add_strategies(CLI::App& app) {
   auto* command = app.add_subcommand("strategies", "list the strategies with their options");
   const auto output = std::make_shared<Output>();
-  output->add_to(*command);
+  const auto traffic = std::make_shared<bool>(false);
+  output->add_to(*command, {"table", "json", "csv", "markdown"});
+  command->add_flag("--traffic", *traffic,
+                    "what each sends per step, beside the published formulas");
   command->footer("Example: riffle strategies --format json");
-  command->callback([output] { run(*output); });
+  command->callback([output, traffic] { *traffic ? run_traffic(*output) : run(*output); });
 }
 
 }  // namespace riffle::cli

@@ -13,5 +13,6 @@ void add_simulate(CLI::App& app);
 void add_strategies(CLI::App& app);
 void add_sweep(CLI::App& app);
 void add_trace(CLI::App& app);
+void add_verify(CLI::App& app);
 
 }  // namespace riffle::cli

@@ -22,6 +22,7 @@ void add_verbs(CLI::App& app) {
   add_simulate(app);
   add_sweep(app);
   add_explain(app);
+  add_verify(app);
   add_strategies(app);
   add_bench(app);
   add_trace(app);

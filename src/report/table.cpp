@@ -76,4 +76,21 @@ std::string print_csv(const Table& table) {
   return text;
 }
 
+std::string print_markdown(const Table& table) {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string text = "|";
+    for (const std::string& cell : cells) text += " " + cell + " |";
+    return text + "\n";
+  };
+  std::vector<std::string> head;
+  std::vector<std::string> rule;
+  for (const Table::Column& column : table.columns) {
+    head.push_back(column.name);
+    rule.emplace_back(column.numeric ? "---:" : "---");
+  }
+  std::string text = line(head) + line(rule);
+  for (const auto& row : table.rows) text += line(row);
+  return text;
+}
+
 }  // namespace riffle

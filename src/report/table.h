@@ -22,4 +22,7 @@ std::string print_table(const Table& table, bool bold_head = false);
 // RFC 4180: quoted where a field holds a comma, a quote or a line break.
 std::string print_csv(const Table& table);
 
+// A table of a Markdown page.
+std::string print_markdown(const Table& table);
+
 }  // namespace riffle

@@ -25,19 +25,22 @@ Bucketing::Bucketing(const Options& options) : how_(options.text("bucket")), wir
   if (how_ != "optimal" && how_ != "layer" && how_ != "single") size_ = options.bytes("bucket");
 }
 
-BucketPlan Bucketing::buckets(const Trace& trace, const CostModel& cost,
-                              const Program& program) const {
+BucketPlan Bucketing::buckets(const Trace& trace, const CostModel& cost, const World& world,
+                              const Strategy& strategy) const {
   if (how_ == "single") return one_bucket(trace);
   if (how_ == "layer") return bucket_per_layer(trace);
   if (how_ != "optimal") return make_buckets(trace, layers_by_size(trace, size_, size_));
 
+  constexpr int kSteps = 4;
   const Bytes all = wire_bytes(trace.bytes(), trace.dtype, wire_);
-  const Exchange* slowest = nullptr;
-  for (const Exchange& exchange : program.exchanges)
-    if (exchange.start == Start::bucket_stepped &&
-        (slowest == nullptr || cost.time(*slowest, all) < cost.time(exchange, all)))
-      slowest = &exchange;
-  if (slowest == nullptr) return one_bucket(trace);
+  const BucketPlan whole = one_bucket(trace);
+  std::optional<Exchange> slowest;
+  for (Step step = 0; step < kSteps; ++step)
+    for (const Exchange& exchange : strategy.program(step, world, whole).exchanges)
+      if (exchange.start == Start::bucket_stepped &&
+          (!slowest || cost.time(*slowest, all) < cost.time(exchange, all)))
+        slowest = exchange;
+  if (!slowest) return one_bucket(trace);
   const Curve& curve =
       cost.curve(slowest->group, slowest->collective, slowest->algorithm, slowest->shift);
   return make_buckets(trace, merge_optimal(ready_layers(trace, wire_), curve));

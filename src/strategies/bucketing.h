@@ -13,10 +13,10 @@ class Bucketing {
   // Reads `bucket` and `wire`.
   explicit Bucketing(const Options& options);
 
-  // `program` is a step's; optimal fits the slowest of its exchanges that nothing delays. An
-  // exchange that starts when the step is done has no backward to hide under: one bucket is best.
-  [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost,
-                                   const Program& program) const;
+  // optimal fits the slowest exchange of the strategy's first steps that nothing delays. One that
+  // starts when the step is done has no backward to hide under: one bucket is best.
+  [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost, const World& world,
+                                   const Strategy& strategy) const;
 
  private:
   std::string how_;

@@ -58,7 +58,7 @@ std::unique_ptr<Strategy> make_dasgd(const Options& options) {
 
 StrategyInfo dasgd() {
   return {.name = "dasgd",
-          .summary = "tau local steps; their average arrives d steps later, fully hidden",
+          .summary = "tau local steps; their average travels under the next d steps",
           .paper = "arXiv:2006.00441",
           .options = {{"tau", "4", "local steps in a round"},
                       {"delay", "1", "steps until the average is merged, at most tau"},

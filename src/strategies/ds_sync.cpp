@@ -32,7 +32,7 @@ class DsSync : public Strategy {
 
   [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost,
                                    const World& world) const override {
-    return bucketing_.buckets(trace, cost, program(0, world, one_bucket(trace)));
+    return bucketing_.buckets(trace, cost, world, *this);
   }
   [[nodiscard]] Program program(Step step, const World& world,
                                 const BucketPlan& buckets) const override {

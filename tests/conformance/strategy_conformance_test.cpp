@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "riffle/error.h"
+#include "riffle/simulate.h"
 #include "riffle/verify.h"
 #include "support/programs.h"
 
@@ -175,6 +176,17 @@ TEST_P(StrategyConformance, ProvedWithRanksMissing) {
   expect_proved(without(racks("3x3", ",slow=1*5"), {0, 8}));
   expect_proved(without(flat(9), {3, 4}));
   expect_proved(without(flat(5), {0, 1, 2, 3}));
+}
+
+TEST_P(StrategyConformance, SimulatorSendsWhatTheCostModelSays) {
+  // A tree has a formula only; the simulator needs messages.
+  if (GetParam().find("tree") != std::string::npos) GTEST_SKIP() << "a tree has no messages";
+  for (const World& world : {racks("4x4"), flat(4), racks("2x3")}) {
+    const Simulation simulated = simulate(trace_, world.cluster, strategy_);
+    const Traffic expected = sent_per_step(strategy_, world, trace_);
+    EXPECT_NEAR(simulated.bytes_per_worker, expected.bytes, 1e-9 * expected.bytes);
+    EXPECT_NEAR(simulated.messages_per_worker, expected.messages, 1e-9 * expected.messages);
+  }
 }
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {

@@ -1,0 +1,164 @@
+#include "explain_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace riffle::cli {
+namespace {
+
+std::string what(const Exchange& exchange) {
+  switch (exchange.payload) {
+    case Payload::gradient:
+      return "Gradients";
+    case Payload::weight:
+      return "Weights";
+    case Payload::buffers:
+      return "Buffers";
+    case Payload::state:
+      break;
+  }
+  return "The optimizer's state";
+}
+
+std::string leaves(Start start) {
+  switch (start) {
+    case Start::bucket_ready:
+      return "as soon as backward has completed a bucket";
+    case Start::bucket_stepped:
+      return "as soon as a bucket is updated, while backward works on the next";
+    case Start::backward_done:
+      return "when backward is done";
+    case Start::step_done:
+      break;
+  }
+  return "when the step is done";
+}
+
+std::string back(const Due& due) {
+  switch (due.point) {
+    case DuePoint::before_step:
+      return due.steps == 0 ? "before the update" : "before the next update";
+    case DuePoint::before_forward:
+      return "before the next forward uses them";
+    case DuePoint::after_step:
+      break;
+  }
+  return due.steps == 1 ? "one step later" : fmt::format("{} steps later", due.steps);
+}
+
+std::string hidden_under(const Exchange& exchange) {
+  const bool early =
+      exchange.start == Start::bucket_ready || exchange.start == Start::bucket_stepped;
+  if (exchange.due.point == DuePoint::after_step && exchange.due.steps > 0)
+    return fmt::format("hidden under {} whole step{}", exchange.due.steps,
+                       exchange.due.steps == 1 ? "" : "s");
+  if (exchange.due.point == DuePoint::before_step && exchange.due.steps == 1)
+    return "hidden under the whole next forward and backward";
+  if (exchange.due.point == DuePoint::before_forward && !early)
+    return exchange.collective == Collective::all_gather || exchange.payload == Payload::gradient
+               ? "hidden under the next forward, layer by layer"
+               : "hidden under nothing but the forward of the layers before";
+  if (early) return "hidden under the rest of backward";
+  return "hidden under nothing: everybody waits";
+}
+
+std::string joins(const Exchange& exchange) {
+  switch (exchange.merge.kind) {
+    case Merge::Kind::replace:
+      if (exchange.collective == Collective::reduce_scatter)
+        return "Each worker ends with the mean of its own part.";
+      if (exchange.collective == Collective::all_gather)
+        return "The parts are brought together again, just before each bucket is updated.";
+      if (exchange.collective == Collective::shift)
+        return "Each takes the mean of its own and its peer's.";
+      return "Each takes the group's mean.";
+    case Merge::Kind::mix:
+      return fmt::format("Each keeps {:.0f} % of its own and takes {:.0f} % of the mean.",
+                         exchange.merge.xi * 100, (1 - exchange.merge.xi) * 100);
+    case Merge::Kind::correct: {
+      const bool scaled = exchange.merge.scale != 1 || !exchange.scales.empty();
+      return fmt::format(
+          "Each adds the difference between the mean and what it had sent{}, so nothing it learned "
+          "meanwhile is lost.",
+          scaled ? ", times the size of its group, because it speaks for all of it" : "");
+    }
+    case Merge::Kind::outer:
+      break;
+  }
+  return fmt::format(
+      "All take one step of an outer optimizer (rate {}, momentum {}) from the last agreed weights "
+      "towards the mean.",
+      exchange.merge.learning_rate, exchange.merge.momentum);
+}
+
+// Exchanges of one kind differ in bucket, group and weights only.
+bool same_kind(const Exchange& a, const Exchange& b) {
+  return a.payload == b.payload && a.collective == b.collective && a.start == b.start &&
+         a.due == b.due && a.merge.kind == b.merge.kind;
+}
+
+}  // namespace
+
+std::string wrapped(const std::string& text, int width) {
+  std::string lines = "- ";
+  std::size_t column = 2;
+  for (const std::string_view word : split(text, ' ')) {
+    if (column > 2 && column + word.size() > static_cast<std::size_t>(width)) {
+      lines.back() = '\n';
+      lines += "  ";
+      column = 2;
+    }
+    lines += std::string(word) + " ";
+    column += word.size() + 1;
+  }
+  lines.back() = '\n';
+  return lines;
+}
+
+std::vector<std::string> exchange_sentences(const std::vector<Program>& programs) {
+  std::vector<const Exchange*> kinds;
+  int lanes = 1;
+  for (const Program& program : programs)
+    for (const Exchange& exchange : program.exchanges) {
+      lanes = std::max(lanes, exchange.lane + 1);
+      if (std::ranges::none_of(kinds, [&](const Exchange* k) { return same_kind(*k, exchange); }))
+        kinds.push_back(&exchange);
+    }
+  std::vector<std::string> sentences;
+  for (const Exchange* kind : kinds)
+    sentences.push_back(fmt::format("{} leave {} and must be there {}: {}. {}", what(*kind),
+                                    leaves(kind->start), back(kind->due), hidden_under(*kind),
+                                    joins(*kind)));
+  if (lanes > 1)
+    sentences.push_back(
+        fmt::format("There are {} lanes, so a slow exchange never holds up the others.", lanes));
+  return sentences;
+}
+
+std::string agreement_sentence(const Verification& proof) {
+  if (proof.workers == 1) return "One worker always agrees with itself.";
+  if (proof.steps_to_consensus == 1)
+    return "Proved: after every step all workers hold the same weights.";
+  if (proof.steps_to_consensus)
+    return fmt::format(
+        "Proved: whatever the workers hold, after {} steps without learning all hold exactly {} "
+        "(mixing rate 0).",
+        *proof.steps_to_consensus, proof.mean_preserved ? "their mean" : "the same");
+  const double rate = proof.mixing_rate.value_or(1);
+  return fmt::format(
+      "Disagreement shrinks to {:.1f} % with every step (mixing rate {:.4f}): to a thousandth in "
+      "{:.0f} steps.",
+      rate * 100, rate, std::ceil(std::log(1e-3) / std::log(rate)));
+}
+
+std::string staleness_sentence(const Traits& traits) {
+  if (traits.staleness == 0) return "Nothing that is merged is out of date.";
+  return fmt::format("What is merged may be {} step{} old.", traits.staleness,
+                     traits.staleness == 1 ? "" : "s");
+}
+
+}  // namespace riffle::cli

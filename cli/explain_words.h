@@ -1,0 +1,22 @@
+// A strategy's programs in words that a newcomer understands. Everything is read off the data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "riffle/verify.h"
+
+namespace riffle::cli {
+
+// A sentence or two for each kind of exchange among `programs`: what travels, when it leaves, when
+// it must be there, what it hides under and how it is merged.
+std::vector<std::string> exchange_sentences(const std::vector<Program>& programs);
+
+// An item of a list, broken into lines.
+std::string wrapped(const std::string& text, int width);
+
+// How fast workers agree, and how old what they merge may be.
+std::string agreement_sentence(const Verification& proof);
+std::string staleness_sentence(const Traits& traits);
+
+}  // namespace riffle::cli

@@ -1,0 +1,162 @@
+#include "report/groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+namespace riffle {
+namespace {
+
+constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+constexpr std::array<int, 12> kColours{34, 32, 33, 35, 36, 31, 94, 92, 93, 95, 96, 91};
+constexpr int kGap = 4;
+
+struct Cell {
+  std::string text;
+  int colour = 0;
+  bool star = false;
+};
+
+int width(const std::string& text) {
+  return static_cast<int>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+// Racks, or rows of a square where there is only one.
+Partition rows(const World& world) {
+  Partition racks = world.racks();
+  if (racks.size() > 1) return racks;
+  const std::vector<Rank>& ranks = world.ranks().ranks();
+  const auto length = static_cast<std::size_t>(std::ceil(std::sqrt(ranks.size())));
+  Partition lines;
+  for (std::size_t at = 0; at < ranks.size(); at += length)
+    lines.emplace_back(std::vector<Rank>(
+        ranks.begin() + static_cast<std::ptrdiff_t>(at),
+        ranks.begin() + static_cast<std::ptrdiff_t>(std::min(at + length, ranks.size()))));
+  return lines;
+}
+
+std::map<Rank, Cell> cells(const Program& program, int bucket) {
+  std::map<Rank, Cell> all;
+  std::vector<const Exchange*> groups;
+  for (const Exchange& exchange : program.exchanges) {
+    const bool repeats =
+        exchange.payload == Payload::state || exchange.collective == Collective::all_gather;
+    if (exchange.bucket != bucket || repeats) continue;
+    if (exchange.due.steps > 1 || exchange.due == after_step(1)) {
+      // Beside a rack's own average it is a mark, alone it is the step's exchange.
+      const bool beside = std::ranges::any_of(program.exchanges, [&](const Exchange& other) {
+        return other.bucket == bucket && other.lane != exchange.lane;
+      });
+      if (beside) {
+        for (const Rank rank : exchange.group) all[rank].star = true;
+        continue;
+      }
+    }
+    groups.push_back(&exchange);
+  }
+  std::ranges::stable_sort(groups, {}, [](const Exchange* e) { return e->group.ranks().front(); });
+  std::size_t letter = 0;
+  for (const Exchange* exchange : groups) {
+    const std::vector<Rank>& ranks = exchange->group.ranks();
+    const bool alone = ranks.size() == 1;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      Cell& cell = all[ranks[i]];
+      cell.text = alone ? "·" : std::string(1, kLetters[letter % kLetters.size()]);
+      cell.colour = alone ? 90 : kColours[letter % kColours.size()];
+      if (exchange->collective != Collective::shift || alone) continue;
+      const std::size_t back = static_cast<std::size_t>(exchange->shift) % ranks.size();
+      cell.text = fmt::format("{}←{}", ranks[i], ranks[(i + ranks.size() - back) % ranks.size()]);
+    }
+    if (!alone) ++letter;
+  }
+  return all;
+}
+
+}  // namespace
+
+GroupPicture draw_groups(const std::string& title, const Program& program, int bucket,
+                         const World& world, const GroupStyle& style) {
+  GroupPicture picture;
+  picture.lines.push_back(title);
+  const std::map<Rank, Cell> all = cells(program, bucket);
+  if (all.empty()) {
+    picture.lines.insert(picture.lines.end(), {"nothing travels:", "each trains alone"});
+  } else {
+    int widest = 1;
+    for (const auto& [rank, cell] : all) widest = std::max(widest, width(cell.text));
+    const auto label_width =
+        static_cast<int>(fmt::format("{0}-{0}", world.ranks().ranks().back()).size());
+    int drawn = 0;
+    for (const Group& row : rows(world)) {
+      if (drawn >= style.most) break;
+      std::string line = fmt::format(
+          "{:>{}}  ", fmt::format("{}-{}", row.ranks().front(), row.ranks().back()), label_width);
+      int seen = width(line);
+      for (const Rank rank : row) {
+        if (drawn++ >= style.most) break;
+        const auto found = all.find(rank);
+        const Cell cell = found == all.end() ? Cell{} : found->second;
+        const std::string text = cell.text.empty() ? " " : cell.text;
+        line += style.colour && cell.colour != 0
+                    ? fmt::format("\x1b[{}m{}\x1b[0m", cell.colour, text)
+                    : text;
+        line += std::string(static_cast<std::size_t>(widest - width(text)), ' ');
+        line += cell.star ? "*" : " ";
+        seen += widest + 1;
+      }
+      picture.width = std::max(picture.width, seen);
+      picture.lines.push_back(line);
+    }
+    if (drawn >= style.most && world.size() > style.most)
+      picture.lines.push_back(fmt::format("... of {} workers", world.size()));
+  }
+  for (const std::string& line : picture.lines)
+    if (line.find('\x1b') == std::string::npos)
+      picture.width = std::max(picture.width, width(line));
+  return picture;
+}
+
+std::string beside(const std::vector<GroupPicture>& pictures, const GroupStyle& style) {
+  std::string text;
+  for (std::size_t first = 0; first < pictures.size();) {
+    std::size_t end = first + 1;
+    int used = pictures[first].width;
+    std::size_t height = pictures[first].lines.size();
+    for (; end < pictures.size() && used + kGap + pictures[end].width <= style.width; ++end) {
+      used += kGap + pictures[end].width;
+      height = std::max(height, pictures[end].lines.size());
+    }
+    for (std::size_t y = 0; y < height; ++y) {
+      std::string line;
+      int at = 0;  // as it is seen
+      for (std::size_t p = first; p < end; ++p) {
+        const GroupPicture& picture = pictures[p];
+        if (y < picture.lines.size()) {
+          line += picture.lines[y];
+          std::string plain;
+          bool escape = false;
+          for (const char c : picture.lines[y]) {
+            if (c == '\x1b') escape = true;
+            if (!escape) plain += c;
+            if (c == 'm') escape = false;
+          }
+          at = picture.width - width(plain);
+        } else {
+          at = picture.width;
+        }
+        if (p + 1 < end) line += std::string(static_cast<std::size_t>(at + kGap), ' ');
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + "\n";
+    }
+    text += "\n";
+    first = end;
+  }
+  return text;
+}
+
+}  // namespace riffle

@@ -1,0 +1,31 @@
+// Who meets whom in a step, drawn for a terminal: the workers of each rack in a row, those of one
+// group with one letter.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "riffle/program.h"
+
+namespace riffle {
+
+struct GroupStyle {
+  bool colour = false;
+  int width = 100;  // columns of all pictures together
+  int most = 256;   // workers drawn, the first ones
+};
+
+struct GroupPicture {
+  std::vector<std::string> lines;  // without line breaks, the title first
+  int width = 0;                   // of the widest line as it is seen
+};
+
+// The exchanges of one bucket. A dot is a worker without company; a star marks who also takes part
+// in an exchange that spans several steps. A shift names the peer that each hears from.
+GroupPicture draw_groups(const std::string& title, const Program& program, int bucket,
+                         const World& world, const GroupStyle& style);
+
+// Pictures side by side, as many in a row as fit.
+std::string beside(const std::vector<GroupPicture>& pictures, const GroupStyle& style);
+
+}  // namespace riffle
