@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -43,7 +44,7 @@ struct Cell {
 
   [[nodiscard]] Seconds percentile(double share) const {
     const double last = static_cast<double>(times.size() - 1);
-    return times[static_cast<std::size_t>(share * last + 0.5)];
+    return times[static_cast<std::size_t>(std::lround(share * last))];
   }
 };
 

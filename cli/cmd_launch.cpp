@@ -76,7 +76,7 @@ std::vector<std::string> of_rank(Environment environment, int rank) {
   for (const char* name : {"RANK", "LOCAL_RANK", "ROLE_RANK"})
     environment.insert_or_assign(name, std::to_string(rank));
   std::vector<std::string> result;
-  for (const auto& [name, value] : environment) result.push_back(name + "=" + value);
+  for (const auto& [name, value] : environment) result.push_back(fmt::format("{}={}", name, value));
   return result;
 }
 

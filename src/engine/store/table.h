@@ -23,12 +23,12 @@ class Table {
  private:
   using Entries = std::map<std::string, std::string, std::less<>>;
 
-  Reply get(const std::string& key) const;
+  [[nodiscard]] Reply get(const std::string& key) const;
   Reply put(const std::string& key, std::string value);
   Reply add(const std::string& key, std::int64_t delta);
   Reply compare_and_set(const Command& command);
   Reply remove(const std::string& key);
-  Reply list(const std::string& prefix) const;
+  [[nodiscard]] Reply list(const std::string& prefix) const;
 
   std::size_t capacity_;
   std::size_t bytes_ = 0;
