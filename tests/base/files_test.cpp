@@ -111,7 +111,7 @@ TEST(WriteFile, DevicesPipesAndFoldersAreNotReplaced) {
 TEST(WriteFileDeathTest, AReadOnlyFolderKeepsTheOldText) {
   const TemporaryFolder folder;
   (void)folder.file("f", "old");
-  std::filesystem::permissions(folder.path(), std::filesystem::perms(0555));
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0555), 0);
   const auto without_privileges = [&] {
     constexpr uid_t nobody = 65534;  // root may write anywhere
     if (::geteuid() == 0 && ::setuid(nobody) != 0) std::_Exit(2);
