@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <tuple>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -43,7 +45,7 @@ struct Cell {
 
   [[nodiscard]] Seconds percentile(double share) const {
     const double last = static_cast<double>(times.size() - 1);
-    return times[static_cast<std::size_t>(share * last + 0.5)];
+    return times[static_cast<std::size_t>(std::lround(share * last))];
   }
 };
 
@@ -147,8 +149,10 @@ void run(const AllReduce& arguments) {
       std::ranges::move(measure(arguments, sizes, workers, names, programs, progress),
                         std::back_inserter(cells));
   }
-  std::ranges::stable_sort(cells, {},
-                           [](const Cell& cell) { return std::pair(cell.workers, cell.size); });
+  std::ranges::sort(cells, {}, [&](const Cell& cell) {
+    return std::tuple(cell.workers, cell.size,
+                      std::ranges::find(names, cell.contender) - names.begin());
+  });
   if (std::ranges::find(names, "gloo") != names.end())
     fmt::print(stderr,
                "gloo's workers ran under SCHED_BATCH, which makes it faster on shared cores\n");
