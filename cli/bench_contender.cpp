@@ -15,8 +15,6 @@
 
 #include "riffle/error.h"
 
-extern char** environ;
-
 namespace riffle::cli {
 
 namespace {
@@ -101,6 +99,7 @@ BenchContender::~BenchContender() {
 
 void BenchContender::start(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t files;
@@ -124,7 +123,9 @@ void BenchContender::accept_workers(int listener, int workers) {
       throw std::runtime_error(fmt::format("{}: {} of {} workers started", name_, joined, workers));
     }
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &longest_answer, sizeof longest_answer);
-    Connection connection{File(fdopen(fd, "r")), File(fdopen(dup(fd), "w"))};
+    const int other = dup(fd);
+    RIFFLE_CHECK(other >= 0);
+    Connection connection{File(fdopen(fd, "r")), File(fdopen(other, "w"))};
     int rank = -1;
     if (std::fscanf(connection.in.get(), "%d", &rank) != 1 || rank < 0 || rank >= workers)
       throw std::runtime_error(fmt::format("{}: a worker did not say its rank", name_));
@@ -151,6 +152,7 @@ std::vector<Seconds> BenchContender::run(Bytes size, int calls) {
       done[call] = std::max(done[call], after);
     }
   std::vector<Seconds> times;
+  times.reserve(called.size());
   for (std::size_t call = 0; call < called.size(); ++call)
     times.emplace_back(static_cast<double>(done[call] - called[call]) * 1e-9);
   return times;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <tuple>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -148,8 +149,10 @@ void run(const AllReduce& arguments) {
       std::ranges::move(measure(arguments, sizes, workers, names, programs, progress),
                         std::back_inserter(cells));
   }
-  std::ranges::stable_sort(cells, {},
-                           [](const Cell& cell) { return std::pair(cell.workers, cell.size); });
+  std::ranges::sort(cells, {}, [&](const Cell& cell) {
+    return std::tuple(cell.workers, cell.size,
+                      std::ranges::find(names, cell.contender) - names.begin());
+  });
   if (std::ranges::find(names, "gloo") != names.end())
     fmt::print(stderr,
                "gloo's workers ran under SCHED_BATCH, which makes it faster on shared cores\n");

@@ -32,7 +32,7 @@ class LoopbackWorld {
   explicit LoopbackWorld(int size, const EngineOptions& options = {});
   // As above on several pretended hosts: hosts[r] names the host of rank r. Ranks of different
   // hosts share no HostMemory.
-  explicit LoopbackWorld(std::vector<std::string> hosts, const EngineOptions& options = {});
+  explicit LoopbackWorld(const std::vector<std::string>& hosts, const EngineOptions& options = {});
   ~LoopbackWorld();
 
   [[nodiscard]] int size() const;

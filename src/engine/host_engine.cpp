@@ -25,6 +25,7 @@ std::vector<Mailbox::Peer> rings_of(const HostWorld& world, const Layout& layout
                                    layout.ring(to));
   };
   std::vector<Mailbox::Peer> rings;
+  rings.reserve(world.segments.size());
   for (Rank r = 0; r < layout.size; ++r)
     rings.push_back({.out = ring(world.self, r), .in = ring(r, world.self)});
   return rings;
@@ -39,6 +40,7 @@ HostEngine::HostEngine(HostWorld world)
       patience_(Patience::of(host_ranks_.size())),
       heap_(*world_.segments[static_cast<std::size_t>(world_.self)], layout_.heap()) {
   std::vector<SegmentHeader*> headers;
+  headers.reserve(world_.segments.size());
   for (const auto& each : world_.segments) headers.push_back(&each->header());
   const auto wake_own = [own = headers[static_cast<std::size_t>(world_.self)]] {
     for (Bell& bell : own->bells) bell.ring();

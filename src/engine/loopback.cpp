@@ -13,12 +13,13 @@ LoopbackWorld::LoopbackWorld(int size, const EngineOptions& options)
     : LoopbackWorld(std::vector<std::string>(static_cast<std::size_t>(size), "localhost"),
                     options) {}
 
-LoopbackWorld::LoopbackWorld(std::vector<std::string> hosts, const EngineOptions& options)
+LoopbackWorld::LoopbackWorld(const std::vector<std::string>& hosts, const EngineOptions& options)
     : state_(std::make_unique<State>()) {
   const std::size_t size = hosts.size();
   if (size == 0) usage_error("loopback: a world needs at least one rank");
   const Layout layout{.size = static_cast<int>(size)};
   std::vector<std::shared_ptr<Segment>> segments;
+  segments.reserve(size);
   for (std::size_t r = 0; r < size; ++r)
     segments.push_back(std::make_shared<Segment>(Segment::local(layout)));
   state_->interrupted = std::vector<std::atomic<bool>>(size);
