@@ -22,7 +22,7 @@ struct Change {
   std::optional<Seconds> latency{};
   bool cut = false;
   bool repair = false;
-  std::optional<double> slow{};  // its compute times are multiplied by this from now on
+  std::optional<double> slow{};  // its compute times are multiplied by this from its next step on
   bool operator==(const Change&) const = default;
 };
 

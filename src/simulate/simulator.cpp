@@ -107,8 +107,11 @@ void Simulator::schedule_changes(const std::vector<Change>& changes) {
       network_.declare_variable(up);
       network_.declare_variable(up + 1);
     }
-    queue_.push(change.at.count(), Happening::change, static_cast<int>(i));
+    if (change.at.count() > 0)
+      queue_.push(change.at.count(), Happening::change, static_cast<int>(i));
   }
+  for (const Change& change : changes_)
+    if (change.at.count() == 0) apply(change);
 }
 
 int Simulator::link_up(const Change& change) const {

@@ -262,7 +262,6 @@ bool Workers::run_forward(int id, double now) {
 
 void Workers::start_backward(int id) {
   Worker& worker = workers_[id];
-  worker.factor = worker.slow * worker.noise;
   worker.backward_start = worker.clock;
   worker.cursor = 0;
   worker.at_ready = false;

@@ -56,7 +56,7 @@ class Workers : public Collectives::Listener {
   Collectives& collectives() { return collectives_; }
   void member_done(std::int64_t owner, int member, double now) override;
 
-  // From the worker's next forward or backward on.
+  // From the worker's next step on.
   void set_slow(Rank rank, double factor) { workers_[rank].slow = factor; }
 
   // What worker 0 saw of the exchanges of a step; times from the beginning.
@@ -89,7 +89,7 @@ class Workers : public Collectives::Listener {
     double clock = 0;       // where its computation has come to; may be ahead of the simulation
     double noise = 1;
     double slow = 1;
-    double factor = 1;  // of this phase's compute times
+    double factor = 1;  // of this step's compute times
     double backward_start = 0;
     double backward_end = 0;
     double blocked_since = 0;
