@@ -185,7 +185,11 @@ TEST_P(StrategyConformance, SimulatorSendsWhatTheCostModelSays) {
     const Simulation simulated = simulate(trace_, world.cluster, strategy_);
     const Traffic expected = sent_per_step(strategy_, world, trace_);
     EXPECT_NEAR(simulated.bytes_per_worker, expected.bytes, 1e-9 * expected.bytes);
-    EXPECT_NEAR(simulated.messages_per_worker, expected.messages, 1e-9 * expected.messages);
+    // Random groups differ in how they lie in the racks, so in their algorithm; the simulator's 32
+    // steps begin one step later where exchanges reach into the next step.
+    const bool random = strategy_->traits(world).period == 0;
+    EXPECT_NEAR(simulated.messages_per_worker, expected.messages,
+                (random ? 1.0 / 32 : 1e-9) * expected.messages);
   }
 }
 

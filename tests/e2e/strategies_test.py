@@ -83,7 +83,7 @@ class Strategies(unittest.TestCase):
     def test_explain_tells_every_strategy(self):
         listed = json.loads(riffle("strategies", "--format", "json")[1])["strategies"]
         for each in listed:
-            code, text, error = riffle("explain", each["name"], "--trace", "alexnet")
+            code, text, error = riffle("explain", each["name"], "--trace", "vgg16")
             self.assertEqual(code, 0, error)
             self.assertIn("Who meets whom", text)
             self.assertNotIn("PROBLEM", text)
