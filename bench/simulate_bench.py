@@ -33,10 +33,22 @@ def run_once(command):
 
 
 def measure(riffle, workers, strategy, runs):
-    command = [riffle, "simulate", "--trace", "resnet50", "--strategy", strategy,
-               "--cluster", f"racks:{RACKS[workers]}x32,{LINKS}", "--warmup", "0", "--steps", "1"]
+    command = [
+        riffle,
+        "simulate",
+        "--trace",
+        "resnet50",
+        "--strategy",
+        strategy,
+        "--cluster",
+        f"racks:{RACKS[workers]}x32,{LINKS}",
+        "--warmup",
+        "0",
+        "--steps",
+        "1",
+    ]
     results = [run_once(command) for _ in range(runs)]
-    return tuple(min(values) for values in zip(*results))
+    return tuple(min(values) for values in zip(*results, strict=True))
 
 
 def main():
@@ -65,8 +77,8 @@ def main():
             bars.append(("1 GB", kilobytes <= 1_000_000))
             missed += sum(1 for _, held in bars if not held)
             text = ", ".join(f"{name} {'held' if held else 'MISSED'}" for name, held in bars)
-            print(f"{strategy:<28} {workers:>7} {wall:>8.3f} {cpu:>8.3f} {kilobytes / 1000:>6.0f}  {text}",
-                  flush=True)
+            figures = f"{wall:>8.3f} {cpu:>8.3f} {kilobytes / 1000:>6.0f}"
+            print(f"{strategy:<28} {workers:>7} {figures}  {text}", flush=True)
     print(f"{missed} missed" if missed else "all held")
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000
     print(f"largest process {peak:.0f} MB")

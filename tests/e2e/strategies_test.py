@@ -1,4 +1,4 @@
-"""riffle verify, explain and strategies as a person calls them; docs made by commands are current."""
+"""riffle verify, explain and strategies as a person calls them; pages made by commands."""
 
 import json
 import os
@@ -12,9 +12,16 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 RACKS = "racks:2x3,inner=20us/10Gbps,outer=200us/1Gbps"
 
 LONELY = {
-    "bucket": 0, "payload": "weight", "group": [0, 1], "collective": "all_reduce",
-    "algorithm": "auto", "lane": 0, "start": "bucket_stepped",
-    "due": {"steps": 1, "point": "before_forward"}, "merge": {"kind": "replace"}, "wire": "f32",
+    "bucket": 0,
+    "payload": "weight",
+    "group": [0, 1],
+    "collective": "all_reduce",
+    "algorithm": "auto",
+    "lane": 0,
+    "start": "bucket_stepped",
+    "due": {"steps": 1, "point": "before_forward"},
+    "merge": {"kind": "replace"},
+    "wire": "f32",
 }
 
 
@@ -36,22 +43,37 @@ class Strategies(unittest.TestCase):
         listed = {each["name"]: each for each in json.loads(text)["strategies"]}
         self.assertTrue(all(each["paper"] and each["summary"] for each in listed.values()))
         keys = [option["key"] for option in listed["ds-sync"]["options"]]
-        self.assertEqual(keys, ["pattern", "delay", "order", "bucket", "mix_state", "wire",
-                                "algorithm"])
+        self.assertEqual(
+            keys, ["pattern", "delay", "order", "bucket", "mix_state", "wire", "algorithm"]
+        )
 
     def test_verify_proves(self):
-        code, text, _ = riffle("verify", "--strategy", "sesgd", "--workers", "27", "--format",
-                               "json")
+        code, text, _ = riffle(
+            "verify", "--strategy", "sesgd", "--workers", "27", "--format", "json"
+        )
         self.assertEqual(code, 0)
         proof = json.loads(text)
-        self.assertEqual(list(proof), ["strategy", "workers", "ok", "partition", "deadlock_free",
-                                       "mean_preserved", "period", "mixing_rate",
-                                       "steps_to_consensus", "problems"])
+        self.assertEqual(
+            list(proof),
+            [
+                "strategy",
+                "workers",
+                "ok",
+                "partition",
+                "deadlock_free",
+                "mean_preserved",
+                "period",
+                "mixing_rate",
+                "steps_to_consensus",
+                "problems",
+            ],
+        )
         self.assertEqual((proof["ok"], proof["steps_to_consensus"]), (True, 3))
 
     def test_verify_takes_dead_ranks_and_clusters(self):
-        code, text, _ = riffle("verify", "all", "--cluster", RACKS, "--dead", "1,5", "--format",
-                               "json")
+        code, text, _ = riffle(
+            "verify", "all", "--cluster", RACKS, "--dead", "1,5", "--format", "json"
+        )
         self.assertEqual(code, 0)
         self.assertEqual({each["workers"] for each in json.loads(text)["results"]}, {4})
 
@@ -65,9 +87,13 @@ class Strategies(unittest.TestCase):
         self.assertIn("1 of 1 refuted", error)
 
     def test_verify_refuses_bad_usage(self):
-        for arguments in (["verify", "sesg"], ["verify", "--workers", "0"],
-                          ["verify", "--dead", "99"], ["verify", "--program", "absent.json"],
-                          ["verify", "sesgd:groups=2"]):
+        for arguments in (
+            ["verify", "sesg"],
+            ["verify", "--workers", "0"],
+            ["verify", "--dead", "99"],
+            ["verify", "--program", "absent.json"],
+            ["verify", "sesgd:groups=2"],
+        ):
             code, text, error = riffle(*arguments)
             self.assertEqual((code, text), (2, ""), arguments)
             self.assertEqual(error.strip().splitlines()[-1][:7], "riffle:", arguments)
@@ -76,8 +102,9 @@ class Strategies(unittest.TestCase):
         code, text, _ = riffle("explain", "ds-sync:pattern=bottleneck,delay=2", "--cluster", RACKS)
         self.assertEqual(code, 0)
         self.assertIn("0-2  A*A A", text)
-        self.assertIn("after 4 steps without learning all hold exactly their mean", " ".join(
-            text.split()))
+        self.assertIn(
+            "after 4 steps without learning all hold exactly their mean", " ".join(text.split())
+        )
         self.assertNotIn("\x1b", text)
 
     def test_explain_tells_every_strategy(self):

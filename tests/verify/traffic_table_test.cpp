@@ -22,8 +22,7 @@ TEST(TrafficTable, HasEveryStrategy) {
   for (const TrafficRow& row : traffic_rows())
     named.insert(row.strategy.substr(0, row.strategy.find(':')));
   const StrategyTable table = StrategyTable::builtin();
-  for (const StrategyInfo& info : table.all())
-    EXPECT_TRUE(named.contains(info.name)) << info.name;
+  for (const StrategyInfo& info : table.all()) EXPECT_TRUE(named.contains(info.name)) << info.name;
 }
 
 }  // namespace
