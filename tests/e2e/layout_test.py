@@ -1,4 +1,4 @@
-"""docs/layout.md and the build files tell the same story about modules and what they link."""
+"""The maps for newcomers, docs/layout.md and README.md, tell the same story as the tree."""
 
 import re
 import unittest
@@ -7,23 +7,34 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def documented() -> dict[str, set[str]]:
+def documented_links() -> list[tuple[str, set[str]]]:
     rows = re.findall(r"^\| `(\w+)` \|.*\|(.*)\|$", (ROOT / "docs/layout.md").read_text(), re.M)
-    return {name: set(re.findall(r"`(\w+)`", links)) for name, links in rows}
+    return sorted((name, set(re.findall(r"`(\w+)`", links))) for name, links in rows)
 
 
-def built() -> dict[str, set[str]]:
-    modules = {}
-    for file in sorted((ROOT / "src").glob("*/CMakeLists.txt")):
+def built_links() -> list[tuple[str, set[str]]]:
+    modules = []
+    for file in (ROOT / "src").glob("*/CMakeLists.txt"):
         for name, body in re.findall(r"riffle_module\((\w+)([^)]*)\)", file.read_text()):
             links = body.split("LINKS")[1] if "LINKS" in body else ""
-            modules[name] = set(re.findall(r"\briffle_(\w+)", links))
-    return modules
+            modules.append((name, set(re.findall(r"\briffle_(\w+)", links))))
+    return sorted(modules)
 
 
 class Layout(unittest.TestCase):
-    def test_modules_and_their_links(self):
-        self.assertEqual(documented(), built())
+    def setUp(self):
+        self.readme = (ROOT / "README.md").read_text()
+
+    def test_modules_link_what_their_line_names(self):
+        self.assertEqual(documented_links(), built_links())
+
+    def test_readme_has_a_line_for_each_module(self):
+        lines = re.findall(r"^\| `src/(\w+)` \|", self.readme, re.M)
+        self.assertEqual(sorted(lines), [name for name, _ in built_links()])
+
+    def test_readme_links_every_page_of_docs(self):
+        pages = re.findall(r"\(docs/([^)]+)\)", self.readme)
+        self.assertEqual(sorted(pages), sorted(path.name for path in (ROOT / "docs").glob("*.md")))
 
 
 if __name__ == "__main__":
