@@ -1,9 +1,7 @@
-// Which kind of stores to fill shared chunks with. Where two cores share a cache, ordinary stores
-// hand the lines over inside it; where they do not, each such line is first fetched from the other
-// core only to be overwritten, and going around the cache is up to twice as fast. Which of the two
-// holds depends on where the kernel, or the hypervisor, has put the workers, and changes while they
-// run. So it is measured: each kind is tried a few times, then now and then, and the faster one is
-// used. The choice is each worker's own; it changes no result.
+// Which kind of stores to fill shared chunks with: ordinary ones, or such that go around the cache.
+// Either was seen to be twice as fast as the other on one machine at different times
+// (docs/performance.md), so it is measured: each kind is tried a few times, then now and then, and
+// the faster one is used. The choice is each worker's own; it changes no result.
 #pragma once
 
 #include <algorithm>

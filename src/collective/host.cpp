@@ -60,7 +60,7 @@ bool meet_in_place(HostCall& host) {
 }
 
 // One meeting instead of two, for more bytes moved. For a pair that pays only for very little data;
-// with more members, who often share cores, a meeting costs more. (Measured, docs/performance.md.)
+// with more members, who often share cores, a meeting costs more. docs/performance.md has figures.
 std::size_t one_shot_limit(int members) {
   return members == 2 ? std::size_t{1} << 10 : LaneArea::slot_bytes;
 }
