@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# ruff: noqa: E501 -- the page is prose
 """Writes docs/scaling.md: the scaling study of MG-WFBP, extended to every strategy.
 
     python3 bench/scaling.py --riffle build/release/bin/riffle > docs/scaling.md
@@ -20,27 +21,47 @@ COUNTS = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]
 SHOWN = [4, 16, 64, 256, 1024, 2048]
 # Latency and bandwidth of a worker's link.
 NETWORKS = {"10 GbE": (50e-6, 10e9 / 8), "56 Gb InfiniBand": (5e-6, 56e9 / 8)}
-WHOLE_WORLD = ["bsp", "single", "hierarchical", "wfbp", "ddp", "mg-wfbp:merge=paper", "mg-wfbp", "asc-wfbp", "dear",
-               "local-sgd", "dasgd", "diloco"]
+WHOLE_WORLD = [
+    "bsp",
+    "single",
+    "hierarchical",
+    "wfbp",
+    "ddp",
+    "mg-wfbp:merge=paper",
+    "mg-wfbp",
+    "asc-wfbp",
+    "dear",
+    "local-sgd",
+    "dasgd",
+    "diloco",
+]
 GROUPS = ["gossip", "sesgd", "sesgd:order=combine-then-adapt", "ds-sync"]
 # TPDS 2021, 4 nodes x 4 V100: compute, WFBP, SyncEASGD, MG-WFBP in ms.
 TPDS = {
-    "resnet152": [("10GbE", "f32", 883.1, 1233.4, 1360.1, 1126.1),
-                  ("10GbE", "f16", 388.6, 757.1, 636.3, 629.7),
-                  ("56GbIB", "f32", 883.1, 1082.1, 1143.5, 1089.3),
-                  ("56GbIB", "f16", 388.6, 531.0, 518.2, 486.3)],
-    "inception-v4": [("10GbE", "f32", 610.8, 943.7, 900.0, 780.6),
-                     ("10GbE", "f16", 279.7, 591.0, 477.1, 423.2),
-                     ("56GbIB", "f32", 610.8, 767.4, 746.2, 661.3),
-                     ("56GbIB", "f16", 279.7, 430.2, 373.2, 363.8)],
-    "densenet161": [("10GbE", "f32", 477.7, 832.4, 682.6, 628.0),
-                    ("10GbE", "f16", 253.0, 614.9, 399.4, 360.4),
-                    ("56GbIB", "f32", 477.7, 601.9, 596.8, 527.4),
-                    ("56GbIB", "f16", 253.0, 400.0, 330.0, 321.1)],
-    "densenet201": [("10GbE", "f32", 360.9, 763.6, 512.8, 456.6),
-                    ("10GbE", "f16", 215.2, 614.2, 406.5, 361.8),
-                    ("56GbIB", "f32", 360.9, 512.4, 437.8, 405.9),
-                    ("56GbIB", "f16", 215.2, 397.7, 354.4, 331.3)],
+    "resnet152": [
+        ("10GbE", "f32", 883.1, 1233.4, 1360.1, 1126.1),
+        ("10GbE", "f16", 388.6, 757.1, 636.3, 629.7),
+        ("56GbIB", "f32", 883.1, 1082.1, 1143.5, 1089.3),
+        ("56GbIB", "f16", 388.6, 531.0, 518.2, 486.3),
+    ],
+    "inception-v4": [
+        ("10GbE", "f32", 610.8, 943.7, 900.0, 780.6),
+        ("10GbE", "f16", 279.7, 591.0, 477.1, 423.2),
+        ("56GbIB", "f32", 610.8, 767.4, 746.2, 661.3),
+        ("56GbIB", "f16", 279.7, 430.2, 373.2, 363.8),
+    ],
+    "densenet161": [
+        ("10GbE", "f32", 477.7, 832.4, 682.6, 628.0),
+        ("10GbE", "f16", 253.0, 614.9, 399.4, 360.4),
+        ("56GbIB", "f32", 477.7, 601.9, 596.8, 527.4),
+        ("56GbIB", "f16", 253.0, 400.0, 330.0, 321.1),
+    ],
+    "densenet201": [
+        ("10GbE", "f32", 360.9, 763.6, 512.8, 456.6),
+        ("10GbE", "f16", 215.2, 614.2, 406.5, 361.8),
+        ("56GbIB", "f32", 360.9, 512.4, 437.8, 405.9),
+        ("56GbIB", "f16", 215.2, 397.7, 354.4, 331.3),
+    ],
 }
 TPDS_FITS = {"10GbE": "fit:16,a=908us,b=0.74ns", "56GbIB": "fit:16,a=236us,b=0.406ns"}
 
@@ -50,8 +71,12 @@ class Riffle:
         self.program = program
 
     def json(self, *arguments):
-        done = subprocess.run([self.program, *arguments, "--format", "json"],
-                              capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [self.program, *arguments, "--format", "json"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode != 0:
             sys.exit(done.stderr.strip().splitlines()[-1])
         return json.loads(done.stdout)
@@ -93,15 +118,19 @@ def googlenet_section(riffle):
     results = riffle.sweep(GOOGLENET, [paper_fit(n) for n in COUNTS], specs)
     rows = []
     for n in COUNTS:
-        cells = [f"{results[spec, n]['speedup']:.2f} ({results[spec, n]['bucket_count']})"
-                 for spec in specs]
+        cells = [
+            f"{results[spec, n]['speedup']:.2f} ({results[spec, n]['bucket_count']})"
+            for spec in specs
+        ]
         rows.append([str(n), *cells])
     return table(["workers", *specs], rows)
 
 
 def strategy_section(riffle, trace, name, algorithm):
     latency, rate = NETWORKS[name]
-    flat = f"flat:4,latency={latency * 1e6:g}us,bandwidth={rate * 8 / 1e9:g}Gbps,algorithm={algorithm}"
+    flat = (
+        f"flat:4,latency={latency * 1e6:g}us,bandwidth={rate * 8 / 1e9:g}Gbps,algorithm={algorithm}"
+    )
     if algorithm == "ring":
         results = riffle.sweep(trace, [ring_fit(n, latency, rate) for n in COUNTS], WHOLE_WORLD)
         results |= riffle.sweep(trace, [flat], GROUPS)
@@ -128,14 +157,22 @@ def scaled_trace(riffle, model, dtype, compute, folder):
 
 def tpds_section(riffle):
     rows, errors = [], []
+    specs = ["wfbp", "single", "mg-wfbp:merge=paper"]
     with tempfile.TemporaryDirectory() as folder:
         for model, cases in TPDS.items():
             for network, dtype, compute, *measured in cases:
                 trace = scaled_trace(riffle, model, dtype, compute, folder)
                 cells = []
-                for spec, truth in zip(["wfbp", "single", "mg-wfbp:merge=paper"], measured):
-                    result = riffle.json("simulate", "--trace", str(trace), "--cluster",
-                                         TPDS_FITS[network], "--strategy", spec)
+                for spec, truth in zip(specs, measured, strict=True):
+                    result = riffle.json(
+                        "simulate",
+                        "--trace",
+                        str(trace),
+                        "--cluster",
+                        TPDS_FITS[network],
+                        "--strategy",
+                        spec,
+                    )
                     predicted = result["iteration_seconds"] * 1e3
                     errors.append(predicted / truth - 1)
                     cells.append(f"{truth:.0f} / {predicted:.0f} / {errors[-1]:+.0%}")
@@ -183,10 +220,19 @@ def main():
     parts = []
     for name, (latency, rate) in NETWORKS.items():
         for algorithm in ("ring", "tree"):
-            parts.append(f"### {name}, {algorithm} ({latency * 1e6:g} us, {rate * 8 / 1e9:g} Gb/s)\n\n"
-                         + strategy_section(riffle, "resnet50", name, algorithm))
-    print(PAGE.format(googlenet=googlenet_section(riffle), model=model.get("source", "built in"),
-                      strategies="\n".join(parts), tpds=tpds_section(riffle)), end="")
+            parts.append(
+                f"### {name}, {algorithm} ({latency * 1e6:g} us, {rate * 8 / 1e9:g} Gb/s)\n\n"
+                + strategy_section(riffle, "resnet50", name, algorithm)
+            )
+    print(
+        PAGE.format(
+            googlenet=googlenet_section(riffle),
+            model=model.get("source", "built in"),
+            strategies="\n".join(parts),
+            tpds=tpds_section(riffle),
+        ),
+        end="",
+    )
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ class StrategyConformance : public testing::TestWithParam<std::string> {
   NamedStrategy strategy_ = table().make(GetParam());
   Trace trace_ = example_trace();
 
-  BucketPlan buckets(const World& world) const {
+  [[nodiscard]] BucketPlan buckets(const World& world) const {
     return strategy_->buckets(trace_, CostModel(world.cluster), world);
   }
   void expect_proved(const World& world) const {
@@ -135,6 +135,7 @@ TEST_P(StrategyConformance, EqualArgumentsGiveEqualPrograms) {
     const World world(example_racks(n));
     const BucketPlan plan = buckets(world);
     std::vector<Program> first;
+    first.reserve(12);
     for (Step step = 0; step < 12; ++step) first.push_back(strategy_->program(step, world, plan));
     // Another object, other questions before, an equal world that is not the same one.
     const NamedStrategy other = table().make(GetParam());

@@ -15,7 +15,7 @@ inline World flat(int workers) {
 inline World racks(const std::string& shape, const std::string& more = "") {
   return World(parse_cluster("racks:" + shape + ",inner=20us/10Gbps,outer=200us/1Gbps" + more));
 }
-inline World without(World world, const std::set<Rank>& dead) {
+inline World without(const World& world, const std::set<Rank>& dead) {
   std::vector<Rank> live;
   for (const Rank rank : world.ranks())
     if (!dead.contains(rank)) live.push_back(rank);
