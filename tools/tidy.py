@@ -5,7 +5,8 @@ or that of a header it includes, its compile command, .clang-tidy or clang-tidy 
 names an empty file in the user's cache folder, so clones and branches share what they learned.
 
 One file takes clang-tidy 19 some 15 s, most of it spent in the standard library's headers. With
-SECONDS no file is begun later than that, and what changed last comes first.
+SECONDS it looks only at what the last commit or the working tree changed, or what includes that,
+and no file is begun later than that.
 """
 
 import hashlib
@@ -87,13 +88,21 @@ def recently_changed() -> dict[Path, int]:
     return rank | {ROOT / name: 0 for name in open_files.split()}
 
 
-def unchecked(build: Path) -> list[tuple[str, Path]]:
+def just_changed() -> set[Path]:
+    """What the last commit or the working tree changed."""
+    command = ["git", "-C", ROOT, "diff", "--name-only", "HEAD~1"]
+    names = subprocess.run(command, **CAPTURE).stdout.split()
+    return {ROOT / name for name in names}
+
+
+def unchecked(build: Path, all_files: bool) -> list[tuple[str, Path]]:
     """The files to look at, what changed last first, each with the mark it gets when clean."""
     version = subprocess.run([TIDY, "--version"], **CAPTURE).stdout
     common = version + hash_of(ROOT / ".clang-tidy")
     headers = headers_by_object(build)
     changed = recently_changed()
     marks = clean_marks()
+    wanted = None if all_files else just_changed()
     work = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = str(Path(entry["file"]).relative_to(ROOT))
@@ -103,7 +112,7 @@ def unchecked(build: Path) -> list[tuple[str, Path]]:
         mark = marks / key_of(entry, headers[output], common)
         if mark.exists():
             mark.touch()
-        else:
+        elif wanted is None or not wanted.isdisjoint(headers[output]):
             age = min(changed.get(path, len(changed)) for path in headers[output])
             work.append((age, source, mark))
     return [(source, mark) for _, source, mark in sorted(work)]
@@ -118,7 +127,7 @@ def only_new(complaint: str, seen: set[str]) -> str:
 
 
 def main(build: Path, seconds: float) -> int:
-    work = unchecked(build)
+    work = unchecked(build, seconds == float("inf"))
     deadline = time.monotonic() + seconds
 
     def look(item: tuple[str, Path]) -> str | None:

@@ -9,9 +9,9 @@ Phase phase_of(const Session& session) {
   return session.partial() ? Phase::reading : Phase::idle;
 }
 
-Client& Clients::add(Id id, Descriptor socket, std::string peer, Table& table,
+Client& Clients::add(Id id, Descriptor socket, const std::string& peer, Table& table,
                      const std::string& token) {
-  return clients_.try_emplace(id, std::move(socket), std::move(peer), table, token).first->second;
+  return clients_.try_emplace(id, std::move(socket), peer, table, token).first->second;
 }
 
 void Clients::drop(Id id) {

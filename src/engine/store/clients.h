@@ -33,7 +33,8 @@ class Clients {
  public:
   using Id = std::uint64_t;
 
-  Client& add(Id id, Descriptor socket, std::string peer, Table& table, const std::string& token);
+  Client& add(Id id, Descriptor socket, const std::string& peer, Table& table,
+              const std::string& token);
   void drop(Id id);
   Client* find(Id id);  // nullptr when it has gone
   [[nodiscard]] int size() const { return static_cast<int>(clients_.size()); }

@@ -41,7 +41,7 @@ void to_standard_error(const std::string& line) {
   fmt::print(stderr, "riffle: {}\n", line);
 }
 
-const StoreServerOptions& checked(const StoreServerOptions& options) {
+StoreServerOptions checked(StoreServerOptions options) {
   if (const auto problem = store::token_problem(options.token))
     usage_error("the store cannot take {}", *problem);
   return options;
