@@ -1,0 +1,75 @@
+#include "riffle/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "riffle/error.h"
+#include "riffle/simulate.h"
+
+namespace riffle {
+namespace {
+
+Trace trace() {
+  Trace made{.model = "small", .layers = {}, .source = "made up"};
+  for (int i = 0; i < 6; ++i)
+    made.layers.push_back({"l" + std::to_string(i), 500'000, milliseconds(1), milliseconds(2)});
+  return made;
+}
+
+Plan plan_on(const std::string& cluster, std::vector<std::string> specs = {}) {
+  const StrategyTable table = StrategyTable::builtin();
+  const Trace model = trace();
+  if (specs.empty()) specs = candidate_specs(table);
+  return make_plan(model, parse_cluster(cluster), table, specs,
+                   [&](const NamedStrategy& strategy, const Cluster& on) {
+                     return simulate(model, on, strategy);
+                   });
+}
+
+TEST(Plan, TriesEveryStrategyAndEverySpecIsValid) {
+  const StrategyTable table = StrategyTable::builtin();
+  std::set<std::string> names;
+  for (const std::string& spec : candidate_specs(table)) names.insert(table.make(spec).name);
+  EXPECT_EQ(names.size(), table.all().size());
+}
+
+TEST(Plan, RanksByTimePerEffectiveStep) {
+  const Plan plan = plan_on("racks:4x4,inner=20us/10Gbps,outer=200us/1Gbps");
+  ASSERT_GT(plan.candidates.size(), 20U);
+  for (std::size_t i = 1; i < plan.candidates.size(); ++i)
+    EXPECT_LE(plan.candidates[i - 1].per_effective_step,
+              plan.candidates[i].per_effective_step * (1 + 1e-8));
+  for (const Candidate& candidate : plan.candidates) EXPECT_FALSE(candidate.reason.empty());
+}
+
+// papers.md 4.2: tau_eff = tau - (1 - xi) d, 3.25 of 4 for the published parameters.
+TEST(Plan, MixingLateDiscountsAStep) {
+  const StrategyTable table = StrategyTable::builtin();
+  EXPECT_DOUBLE_EQ(effective_step(table.make("dasgd:tau=4,delay=1,merge=mix,xi=0.25")), 3.25 / 4);
+  EXPECT_DOUBLE_EQ(effective_step(table.make("dasgd:tau=4,delay=1")), 1);
+  EXPECT_DOUBLE_EQ(effective_step(table.make("sesgd")), 1);
+}
+
+TEST(Plan, NamesWhatLimitsTheBest) {
+  EXPECT_EQ(plan_on("flat:8,latency=1us,bandwidth=1000Gbps", {"wfbp"}).limit.what, "compute");
+  EXPECT_EQ(plan_on("flat:8,latency=20ms,bandwidth=1000Gbps", {"wfbp"}).limit.what, "latency");
+  const Limit links = plan_on("flat:8,latency=1us,bandwidth=100Mbps", {"wfbp"}).limit;
+  EXPECT_EQ(links.what, "bandwidth");
+  EXPECT_NE(links.link.find("own links"), std::string::npos) << links.link;
+  const Limit uplinks = plan_on("racks:2x4,inner=1us/100Gbps,outer=1us/100Mbps", {"wfbp"}).limit;
+  EXPECT_EQ(uplinks.what, "bandwidth");
+  EXPECT_NE(uplinks.link.find("racks"), std::string::npos) << uplinks.link;
+  EXPECT_GT(uplinks.share, 0.5);
+}
+
+TEST(Plan, LeavesOutWhatAFitRefuses) {
+  const Plan plan = plan_on("fit:64,a=1ms,b=1ns");
+  for (const Candidate& candidate : plan.candidates)
+    EXPECT_NE(candidate.simulation.strategy, "gossip");
+  EXPECT_GT(plan.candidates.size(), 5U);
+  EXPECT_THROW(plan_on("fit:64,a=1ms,b=1ns", {"gossip"}), UsageError);
+}
+
+}  // namespace
+}  // namespace riffle
