@@ -156,7 +156,7 @@ class StoreServer::Loop {
       return refuse(peer, fmt::format("{} clients are connected", options_.max_clients));
     const Clients::Id id = next_id_++;
     const int fd = socket.get();
-    Client& client = clients_.add(id, std::move(socket), std::move(peer), table_, options_.token);
+    Client& client = clients_.add(id, std::move(socket), peer, table_, options_.token);
     client.events = events_of(client.phase);
     control(EPOLL_CTL_ADD, fd, client.events, id);
     clients_.set_due(id, client, after(options_.message_timeout));
