@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "collective/execute_errors.h"
@@ -169,7 +170,7 @@ void PatternOperation::post_receives(Strand& strand) {
       std::byte* to = at(range.begin);
       if (message.add) {
         to = std::exchange(scratch, scratch + bytes);
-        strand.to_add.push_back({message.from, range, to});
+        if (range.count > 0) strand.to_add.push_back({message.from, range, to});
       }
       const Tag tag = tag_of(message.from, strand.index, strand.round);
       transfers_.add(engine_->receive(rank_of(message.from), tag, {to, bytes}),
@@ -213,8 +214,9 @@ void PatternOperation::add_up(Strand& strand) {
   const double scale = strand.round == last_adding_round_ ? scale_ : 1;
   // Operands of one range stand together, in ascending member order.
   auto& all = strand.to_add;
-  std::ranges::stable_sort(
-      all, {}, [](const Incoming& each) { return std::pair(each.range.begin, each.from); });
+  std::ranges::sort(all, {}, [](const Incoming& each) {
+    return std::tuple(each.range.begin, each.range.count, each.from);
+  });
   for (auto first = all.begin(); first != all.end();) {
     const auto last = std::find_if(
         first, all.end(), [&](const Incoming& each) { return each.range != first->range; });

@@ -47,8 +47,9 @@ std::optional<Found> torchrun(const Variables& get) {
     static_cast<void>(get.needed("MASTER_PORT", "MASTER_ADDR", 1, 65535));
   }
   set_master(get, found, found.size == 1 ? std::string(this_host) : std::string());
-  // torchrun's own default for the name is "none": the port tells such jobs apart.
-  found.job = fmt::format("{}-{}-{}", get.text("TORCHELASTIC_RUN_ID").value_or("none"),
+  // torchrun's own default for the name is "none": the port tells such jobs apart, and must not be
+  // cut off behind a long name.
+  found.job = fmt::format("{:.40}-{}-{}", get.text("TORCHELASTIC_RUN_ID").value_or("none"),
                           get.text("MASTER_PORT").value_or("0"),
                           get.text("TORCHELASTIC_RESTART_COUNT").value_or("0"));
   return found;
@@ -81,8 +82,12 @@ std::optional<Found> pmi(const Variables& get) {
 }
 
 std::optional<Found> slurm(const Variables& get) {
-  // A batch script has SLURM_PROCID=0 and SLURM_NTASKS, too, but is no task: srun adds the step.
-  if (!get.text("SLURM_PROCID") || !get.text("SLURM_STEP_ID")) return std::nullopt;
+  // A batch script and salloc's shell have SLURM_PROCID=0 and SLURM_NTASKS, too, but are no tasks
+  // of srun: they have no step, or one of the numbers that Slurm keeps for itself.
+  constexpr std::int64_t reserved = 0xfffffff0;
+  if (!get.text("SLURM_PROCID")) return std::nullopt;
+  const auto step_id = get.number("SLURM_STEP_ID", 0, INT64_MAX);
+  if (!step_id || *step_id >= reserved) return std::nullopt;
   const bool step = get.text("SLURM_STEP_NUM_TASKS").has_value();
   Found found = ranks(get, "slurm", "SLURM_PROCID", step ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS");
   found.local_rank = get.needed("SLURM_LOCALID", "SLURM_PROCID", 0, max_ranks);
@@ -101,7 +106,7 @@ std::optional<Found> slurm(const Variables& get) {
     master = get.text("SLURM_LAUNCH_NODE_IPADDR").value_or("");
   set_master(get, found, master);
   found.job = fmt::format("slurm-{}.{}", get.needed("SLURM_JOB_ID", "SLURM_PROCID", 0, INT64_MAX),
-                          *get.text("SLURM_STEP_ID"));
+                          *step_id);
   return found;
 }
 

@@ -166,7 +166,9 @@ INSTANTIATE_TEST_SUITE_P(
              without(without(slurm, "SLURM_STEP_NODELIST"), "SLURM_JOB_NODELIST"),
              "slurm job slurm-4711.0: rank 5 of 8, local rank 1, store 10.1.2.3:26910, no secret "
              "token"},
-        Case{"slurm_batch_script_is_no_task", batch, "alone"}),
+        Case{"slurm_batch_script_is_no_task", batch, "alone"},
+        Case{"slurm_shell_of_salloc_is_no_task", with(batch, {{"SLURM_STEP_ID", "4294967290"}}),
+             "alone"}),
     [](const auto& one) { return std::string(one.param.name); });
 
 class Refused : public testing::TestWithParam<Case> {};

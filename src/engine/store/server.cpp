@@ -151,7 +151,7 @@ class StoreServer::Loop {
     }
   }
 
-  void add(Descriptor socket, std::string peer) {
+  void add(Descriptor socket, const std::string& peer) {
     if (clients_.size() >= options_.max_clients)
       return refuse(peer, fmt::format("{} clients are connected", options_.max_clients));
     const Clients::Id id = next_id_++;
