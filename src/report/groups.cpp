@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <span>
 
 namespace riffle {
 namespace {
@@ -76,47 +77,68 @@ std::map<Rank, Cell> cells(const Program& program, int bucket) {
   return all;
 }
 
+GroupPicture::Line plain(const std::string& text) {
+  return {text, width(text)};
+}
+
+// Adds a worker in `room` columns, a star or a blank behind it.
+void add_cell(GroupPicture::Line& line, const Cell& cell, int room, bool colour) {
+  const std::string text = cell.text.empty() ? " " : cell.text;
+  line.text +=
+      colour && cell.colour != 0 ? fmt::format("\x1b[{}m{}\x1b[0m", cell.colour, text) : text;
+  line.text += std::string(static_cast<std::size_t>(room - width(text)), ' ');
+  line.text += cell.star ? "*" : " ";
+  line.width += room + 1;
+}
+
+// Pictures in one row.
+std::string row_of(std::span<const GroupPicture> pictures) {
+  std::size_t height = 0;
+  for (const GroupPicture& picture : pictures) height = std::max(height, picture.lines.size());
+  std::string text;
+  for (std::size_t y = 0; y < height; ++y) {
+    std::string line;
+    for (const GroupPicture& picture : pictures) {
+      const auto part = y < picture.lines.size() ? picture.lines[y] : GroupPicture::Line{};
+      line += part.text;
+      line += std::string(static_cast<std::size_t>(picture.width() - part.width + kGap), ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text + "\n";
+}
+
 }  // namespace
+
+int GroupPicture::width() const {
+  int widest = 0;
+  for (const Line& line : lines) widest = std::max(widest, line.width);
+  return widest;
+}
 
 GroupPicture draw_groups(const std::string& title, const Program& program, int bucket,
                          const World& world, const GroupStyle& style) {
-  GroupPicture picture;
-  picture.lines.push_back(title);
   const std::map<Rank, Cell> all = cells(program, bucket);
-  if (all.empty()) {
-    picture.lines.insert(picture.lines.end(), {"nothing travels:", "each trains alone"});
-  } else {
-    int widest = 1;
-    for (const auto& [rank, cell] : all) widest = std::max(widest, width(cell.text));
-    const auto label_width =
-        static_cast<int>(fmt::format("{0}-{0}", world.ranks().ranks().back()).size());
-    int drawn = 0;
-    for (const Group& row : rows(world)) {
-      if (drawn >= style.most) break;
-      std::string line = fmt::format(
-          "{:>{}}  ", fmt::format("{}-{}", row.ranks().front(), row.ranks().back()), label_width);
-      int seen = width(line);
-      for (const Rank rank : row) {
-        if (drawn++ >= style.most) break;
-        const auto found = all.find(rank);
-        const Cell cell = found == all.end() ? Cell{} : found->second;
-        const std::string text = cell.text.empty() ? " " : cell.text;
-        line += style.colour && cell.colour != 0
-                    ? fmt::format("\x1b[{}m{}\x1b[0m", cell.colour, text)
-                    : text;
-        line += std::string(static_cast<std::size_t>(widest - width(text)), ' ');
-        line += cell.star ? "*" : " ";
-        seen += widest + 1;
-      }
-      picture.width = std::max(picture.width, seen);
-      picture.lines.push_back(line);
+  if (all.empty()) return {{plain(title), plain("nothing travels:"), plain("each trains alone")}};
+  GroupPicture picture{{plain(title)}};
+  int room = 1;
+  for (const auto& [rank, cell] : all) room = std::max(room, width(cell.text));
+  const std::size_t label_room = fmt::format("{0}-{0}", world.ranks().ranks().back()).size();
+  int drawn = 0;
+  for (const Group& row : rows(world)) {
+    if (drawn >= style.most) break;
+    const std::string label = fmt::format("{}-{}", row.ranks().front(), row.ranks().back());
+    GroupPicture::Line line = plain(fmt::format("{:>{}}  ", label, label_room));
+    for (const Rank rank : row) {
+      if (drawn++ >= style.most) break;
+      const auto found = all.find(rank);
+      add_cell(line, found == all.end() ? Cell{} : found->second, room, style.colour);
     }
-    if (drawn >= style.most && world.size() > style.most)
-      picture.lines.push_back(fmt::format("... of {} workers", world.size()));
+    picture.lines.push_back(std::move(line));
   }
-  for (const std::string& line : picture.lines)
-    if (line.find('\x1b') == std::string::npos)
-      picture.width = std::max(picture.width, width(line));
+  if (world.size() > style.most)
+    picture.lines.push_back(plain(fmt::format("... of {} workers", world.size())));
   return picture;
 }
 
@@ -124,36 +146,10 @@ std::string beside(const std::vector<GroupPicture>& pictures, const GroupStyle& 
   std::string text;
   for (std::size_t first = 0; first < pictures.size();) {
     std::size_t end = first + 1;
-    int used = pictures[first].width;
-    std::size_t height = pictures[first].lines.size();
-    for (; end < pictures.size() && used + kGap + pictures[end].width <= style.width; ++end) {
-      used += kGap + pictures[end].width;
-      height = std::max(height, pictures[end].lines.size());
-    }
-    for (std::size_t y = 0; y < height; ++y) {
-      std::string line;
-      int at = 0;  // as it is seen
-      for (std::size_t p = first; p < end; ++p) {
-        const GroupPicture& picture = pictures[p];
-        if (y < picture.lines.size()) {
-          line += picture.lines[y];
-          std::string plain;
-          bool escape = false;
-          for (const char c : picture.lines[y]) {
-            if (c == '\x1b') escape = true;
-            if (!escape) plain += c;
-            if (c == 'm') escape = false;
-          }
-          at = picture.width - width(plain);
-        } else {
-          at = picture.width;
-        }
-        if (p + 1 < end) line += std::string(static_cast<std::size_t>(at + kGap), ' ');
-      }
-      line.erase(line.find_last_not_of(' ') + 1);
-      text += line + "\n";
-    }
-    text += "\n";
+    int used = pictures[first].width();
+    while (end < pictures.size() && used + kGap + pictures[end].width() <= style.width)
+      used += kGap + pictures[end++].width();
+    text += row_of(std::span(pictures).subspan(first, end - first));
     first = end;
   }
   return text;

@@ -16,8 +16,12 @@ struct GroupStyle {
 };
 
 struct GroupPicture {
-  std::vector<std::string> lines;  // without line breaks, the title first
-  int width = 0;                   // of the widest line as it is seen
+  struct Line {
+    std::string text;  // without a line break
+    int width = 0;     // as it is seen
+  };
+  std::vector<Line> lines;  // the title first
+  [[nodiscard]] int width() const;
 };
 
 // The exchanges of one bucket. A dot is a worker without company; a star marks who also takes part

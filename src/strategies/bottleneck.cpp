@@ -127,6 +127,7 @@ std::vector<Phase> delegate_phases(const World& world) {
 std::vector<Phase> delayed_phases(const World& world, int delay) {
   const std::vector<Rack> racks = sense_racks(world);
   std::vector<Group> whole;
+  whole.reserve(racks.size());
   for (const Rack& rack : racks) whole.emplace_back(rack.fast);
   std::vector<Phase> phases;
   for (int turn = 0; turn < largest(racks) * (delay + 1); ++turn) {

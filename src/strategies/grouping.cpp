@@ -53,6 +53,7 @@ std::vector<Partition> exact_rounds(const std::vector<Rank>& ranks,
     for (int first = 0; first < static_cast<int>(ranks.size()); ++first) {
       if (first / stride % radix != 0) continue;
       std::vector<Rank> members;
+      members.reserve(static_cast<std::size_t>(radix));
       for (int digit = 0; digit < radix; ++digit) members.push_back(ranks[first + digit * stride]);
       groups.emplace_back(std::move(members));
     }

@@ -29,6 +29,7 @@ void keep_best(std::vector<End>& ends) {
 std::vector<int> units(std::size_t layers) {
   const std::size_t count = std::min<std::size_t>(layers, kMostSplitLayers);
   std::vector<int> sizes;
+  sizes.reserve(count);
   for (std::size_t u = 0; u < count; ++u)
     sizes.push_back(static_cast<int>((u + 1) * layers / count - u * layers / count));
   return sizes;

@@ -21,6 +21,7 @@ struct Mixing {
 std::vector<Residue> random_values(int count, std::uint64_t seed) {
   Random random(seed);
   std::vector<Residue> values;
+  values.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) values.emplace_back(random.next());
   return values;
 }

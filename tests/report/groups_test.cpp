@@ -69,8 +69,8 @@ TEST(Groups, ColourDoesNotShiftColumns) {
   program.add(mean_of({0, 1, 2, 3, 4, 5}));
   const GroupStyle style{.colour = true, .width = 100};
   const auto picture = draw_groups("step 0", program, 0, two_racks(), style);
-  EXPECT_EQ(picture.width, 11);
-  EXPECT_NE(picture.lines[1].find("\x1b[34mA\x1b[0m"), std::string::npos);
+  EXPECT_EQ(picture.width(), 11);
+  EXPECT_NE(picture.lines[1].text.find("\x1b[34mA\x1b[0m"), std::string::npos);
 }
 
 }  // namespace
