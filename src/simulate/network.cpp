@@ -18,6 +18,7 @@ constexpr double kSlack = 1e-12;
 Network::Network(const Cluster& cluster, EventQueue& queue)
     : cluster_(cluster), queue_(queue), workers_(cluster.size()) {
   links_.resize(2 * (cluster.workers.size() + cluster.domains.size()));
+  level_.assign(links_.size(), kNever);
   const auto set = [&](int up, const Link& link) {
     for (const int way : {kUp, kDown}) {
       links_[up + way].capacity = link.bandwidth.bytes_per_second;
@@ -91,6 +92,7 @@ int Network::new_path(Rank from, Rank to) {
   for (int i = 0; i < stream.uses; ++i) stream.use[i].link = path.shared[i];
   if (stream.uses == 0) stream.rate = stream.cap;  // for good: nothing is shared
   streams_.push_back(std::move(stream));
+  rate_.push_back(0);
   paths_.push_back(std::move(path));
   return static_cast<int>(paths_.size()) - 1;
 }
@@ -252,6 +254,7 @@ int Network::new_single(int path_id, Rank from, Rank to, int copies, double now)
   int id = static_cast<int>(streams_.size());
   if (free_singles_.empty()) {
     streams_.emplace_back();
+    rate_.push_back(0);
   } else {
     id = free_singles_.back();
     free_singles_.pop_back();
@@ -339,7 +342,7 @@ void Network::weigh(int stream_id, int flows, double now) {
 void Network::attach(int id) {
   Stream& stream = streams_[id];
   stream.attached = true;
-  stream.rate = 0;  // until the levels are known
+  stream.rate = rate_[id] = 0;  // until the levels are known
   for (int i = 0; i < stream.uses; ++i) {
     auto& list = links_[stream.use[i].link].streams;
     stream.use[i].position = static_cast<int>(list.size());
@@ -450,78 +453,94 @@ void Network::reschedule(int id, double now) {
 }
 
 void Network::resolve(double now) {
-  for (std::size_t i = 0; i < dirty_.size(); ++i) {
-    const int id = dirty_[i];
-    LinkState& link = links_[id];
-    link.dirty = false;
-    const double level = fair_level(id);
-    const bool same =
-        level == link.level || std::abs(level - link.level) <= kSlack * std::min(level, link.level);
-    if (same) continue;
-    const double before = link.level;
-    link.level = level;
-    spread(id, before, level);
+  // The lowest level first: what it depends on are lower ones, so most links are computed once.
+  const auto higher = [&](int a, int b) { return level_[a] > level_[b]; };
+  std::ranges::make_heap(dirty_, higher);
+  while (!dirty_.empty()) {
+    std::ranges::pop_heap(dirty_, higher);
+    const int id = dirty_.back();
+    dirty_.pop_back();
+    links_[id].dirty = false;
+    const double before = level_[id];
+    const double after = fair_level(id);
+    if (after == before || std::abs(after - before) <= kSlack * std::min(after, before)) continue;
+    level_[id] = after;
+    const std::size_t known = dirty_.size();
+    spread(id, before, after);
+    for (std::size_t i = known; i < dirty_.size(); ++i)
+      std::ranges::push_heap(dirty_.begin(), dirty_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                             higher);
   }
-  dirty_.clear();
   for (const int id : changed_) update_rate(id, now);
   changed_.clear();
 }
 
 // Tells the neighbours of a link whose level has changed. A link that offers less than both levels
 // does not care: to it such a flow is either its own to limit or limited by a third link. Nor does
-// a link that limits nobody when a flow gets less.
+// a link that limits nobody when a flow gets less, nor one to which the flow's cap is less than
+// both.
 void Network::spread(int id, double before, double after) {
   const double least = std::min(before, after);
+  const auto tell = [&](int link) {
+    if (least < level_[link] && (after > before || level_[link] != kNever)) mark_dirty(link);
+  };
   for (const Member& member : links_[id].streams) {
+    if (least <= rate_[member.stream] * (1 + kSlack)) mark_changed(member.stream);
+    if (least >= member.cap) continue;
+    if (member.other >= 0) {
+      tell(member.other);
+      continue;
+    }
     const Stream& stream = streams_[member.stream];
-    if (least <= stream.rate * (1 + kSlack)) mark_changed(member.stream);
     for (int u = 0; u < stream.uses; ++u)
-      if (u != member.which) {
-        const double level = links_[stream.use[u].link].level;
-        if (least < level && (after > before || level != kNever)) mark_dirty(stream.use[u].link);
-      }
+      if (u != member.which) tell(stream.use[u].link);
   }
 }
 
 double Network::offer_elsewhere(const Member& member) const {
-  if (member.other >= 0) return std::min(member.cap, links_[member.other].level);
+  if (member.other >= 0) return std::min(member.cap, level_[member.other]);
   const Stream& stream = streams_[member.stream];
   double offer = member.cap;
   for (int u = 0; u < stream.uses; ++u)
-    if (u != member.which) offer = std::min(offer, links_[stream.use[u].link].level);
+    if (u != member.which) offer = std::min(offer, level_[stream.use[u].link]);
   return offer;
 }
 
 // What the link offers a flow that nothing else limits: flows that are limited elsewhere keep less
-// than an equal share, the others share what those leave.
+// than an equal share, the others share what those leave. What all take at a level grows with it,
+// ever more slowly: so from any level Newton's step leads to one that is not too high, and from
+// there upwards to the solution. The level before is a good start.
 double Network::fair_level(int id) {
   const LinkState& link = links_[id];
   offers_.clear();
-  double weight = 0;
+  double all = 0;
   for (const Member& member : link.streams) {
     offers_.emplace_back(offer_elsewhere(member), member.weight);
-    weight += member.weight;
+    all += member.weight;
   }
-  double rest = link.capacity;
-  for (;;) {
-    if (weight <= 0) return kNever;
-    const double level = std::max(rest, 0.0) / weight;
-    bool limited = false;
-    for (std::size_t i = 0; i < offers_.size();) {
-      const auto [offer, flows] = offers_[i];
-      if (offer >= level) {
-        ++i;
-        continue;
-      }
-      rest -= offer * flows;
-      weight -= flows;
-      offers_[i] = offers_.back();
-      offers_.pop_back();
-      limited = true;
+  if (all <= 0) return kNever;
+  const double least = link.capacity / all;
+  double level = level_[id];
+  double shared = 0;  // weight of the flows that the link limits
+  const auto step = [&] {
+    double rest = link.capacity;
+    shared = 0;
+    for (const auto& [offer, flows] : offers_) {
+      const bool limited = offer < level;
+      rest -= limited ? offer * flows : 0;
+      shared += limited ? 0 : flows;
     }
-    if (offers_.empty()) return kNever;
-    if (!limited) return level;
+    level = std::max(rest, 0.0) / shared;
+  };
+  step();
+  if (shared <= 0) level = least;  // the start was above every offer
+  step();
+  // Upwards from here: fewer and fewer flows are limited by this link.
+  for (double before = all + 1; shared > 0 && shared < before;) {
+    before = shared;
+    step();
   }
+  return shared > 0 ? level : kNever;
 }
 
 void Network::update_rate(int id, double now) {
@@ -529,11 +548,11 @@ void Network::update_rate(int id, double now) {
   stream.changed = false;
   if (!stream.attached) return;
   double rate = stream.cap;
-  for (int u = 0; u < stream.uses; ++u) rate = std::min(rate, links_[stream.use[u].link].level);
+  for (int u = 0; u < stream.uses; ++u) rate = std::min(rate, level_[stream.use[u].link]);
   if (rate > stream.safe) tight_.push_back(id);
   if (rate == stream.rate) return;
   advance(stream, now);
-  stream.rate = rate;
+  stream.rate = rate_[id] = rate;
   touch(id);
 }
 

@@ -146,7 +146,6 @@ class Network {
   struct LinkState {
     double capacity = kNever;
     double latency = 0;
-    double level = kNever;
     bool variable = false;
     bool dirty = false;
     std::vector<Member> streams;
@@ -197,7 +196,9 @@ class Network {
   std::vector<Path> paths_;
   std::vector<Flow> flows_;
   std::vector<Stream> streams_;
+  std::vector<double> rate_;  // of attached streams, once more: looked up often
   std::vector<LinkState> links_;
+  std::vector<double> level_;  // of each link
   std::vector<Port> ports_;  // of links below 2 * workers
   int free_flow_ = -1;
   std::vector<int> free_singles_;
