@@ -1,7 +1,6 @@
 #include "simulate/network.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -10,7 +9,7 @@
 namespace riffle {
 namespace {
 
-// Levels and loads that differ by less are the same: what rounding leaves.
+// What rates that fill a worker's link exactly may exceed it by.
 constexpr double kSlack = 1e-12;
 
 }  // namespace
@@ -46,12 +45,20 @@ Network::Network(const Cluster& cluster, EventQueue& queue)
     class_of_[pair.from] = classes_++;
     class_of_[pair.to] = classes_++;
   }
+  count_classes();
+}
+
+void Network::count_classes() {
+  class_use_.assign(static_cast<std::size_t>(classes_), {});
+  class_size_.assign(static_cast<std::size_t>(classes_), 0);
+  for (const int each : class_of_) ++class_size_[each];
 }
 
 void Network::declare_variable(int link) {
   links_[link].variable = true;
   if (link >= 2 * workers_) return;
   class_of_[link / 2] = classes_++;
+  count_classes();
 }
 
 int Network::path(Rank from, Rank to) {
@@ -128,8 +135,13 @@ int Network::new_flow() {
 
 void Network::start(int path_id, Rank from, Rank to, int copies, double bytes, const Cargo& cargo,
                     double now) {
+  if (paths_[path_id].ports) {
+    dissolve(from, kUp);
+    if (to >= 0) dissolve(to, kDown);
+  }
   const int id = new_flow();
   Flow& flow = flows_[id];
+  flow.bundle = -1;
   flow.path = path_id;
   flow.copies = copies;
   flow.rank = {from, to};
@@ -155,6 +167,7 @@ bool Network::enter_port(int id, int way, double now) {
   Flow& flow = flows_[id];
   const int link = worker_link(flow.rank[way], way);
   Port& port = ports_[link];
+  ++class_use_[class_of_[flow.rank[way]]][way].flows;
   flow.port_previous[way] = -1;
   flow.port_next[way] = port.first_flow;
   if (port.first_flow >= 0) flows_[port.first_flow].port_previous[way] = id;
@@ -186,6 +199,7 @@ void Network::leave_port(int id, int way) {
   (previous >= 0 ? flows_[previous].port_next[way] : port.first_flow) = next;
   if (next >= 0) flows_[next].port_previous[way] = previous;
   if (--port.flows < 2) port.crowded = false;
+  --class_use_[class_of_[flow.rank[way]]][way].flows;
 }
 
 void Network::crowd(int link, double now) {
@@ -226,6 +240,7 @@ void Network::relieve(int id, double now) {
   const double rate = stream.rate;
   double safe = kNever;
   for (const int flow : scratch_) {
+    if (flows_[flow].bundle >= 0) continue;  // alone on its links
     for (const int way : {kUp, kDown}) {
       if (flows_[flow].rank[way] < 0) continue;
       const int link = worker_link(flows_[flow].rank[way], way);
@@ -237,8 +252,13 @@ void Network::relieve(int id, double now) {
 }
 
 void Network::remove_from_stream(int id, double now) {
-  const int stream_id = flows_[id].stream;
-  Stream& stream = streams_[stream_id];
+  const int stream = flows_[id].stream;
+  unlink(id);
+  weigh(stream, -1, now);
+}
+
+void Network::unlink(int id) {
+  Stream& stream = streams_[flows_[id].stream];
   const auto entry = std::lower_bound(
       stream.entries.begin() + static_cast<std::ptrdiff_t>(stream.head), stream.entries.end(),
       flows_[id].tag, [](const Entry& each, double tag) { return each.tag < tag; });
@@ -247,7 +267,6 @@ void Network::remove_from_stream(int id, double now) {
   (previous >= 0 ? flows_[previous].next : entry->first) = flows_[id].next;
   if (entry->last == id) entry->last = previous;
   if (--entry->flows == 0) stream.entries.erase(entry);
-  weigh(stream_id, -1, now);
 }
 
 int Network::new_single(int path_id, Rank from, Rank to, int copies, double now) {
@@ -408,6 +427,11 @@ void Network::stream_done(int id, double now) {
     const Entry& entry = stream.entries[stream.head];
     if (entry.tag - stream.served > rounding + 4e-16 * entry.tag) break;
     for (int flow = entry.first; flow >= 0; flow = flows_[flow].next) {
+      if (flows_[flow].bundle >= 0) {
+        gone += flows_[flow].copies;
+        end_bundle(flow);
+        continue;
+      }
       gone += stream.single ? flows_[flow].copies : 1;
       if (!paths_[stream.path].ports) continue;
       leave_port(flow, kUp);
@@ -425,135 +449,6 @@ void Network::stream_done(int id, double now) {
     weigh(id, -gone, now);
   else
     touch(id);
-}
-
-void Network::settle(double now) {
-  while (!dirty_.empty() || !changed_.empty()) {
-    resolve(now);
-    for (const int id : tight_)
-      if (streams_[id].weight > 0) relieve(id, now);
-    tight_.clear();
-  }
-  for (const int id : touched_) {
-    streams_[id].touched = false;
-    reschedule(id, now);
-  }
-  touched_.clear();
-}
-
-void Network::reschedule(int id, double now) {
-  Stream& stream = streams_[id];
-  if (stream.weight == 0 || stream.rate <= 0) return;
-  const double rest = stream.entries[stream.head].tag - stream.served;
-  const double end = stream.last + std::max(rest, 0.0) / stream.rate;
-  // A later end needs no event of its own: the earlier one finds out and asks again.
-  if (end >= stream.scheduled) return;
-  stream.scheduled = std::max(end, now);
-  queue_.push(stream.scheduled, Happening::stream_done, id);
-}
-
-void Network::resolve(double now) {
-  // The lowest level first: what it depends on are lower ones, so most links are computed once.
-  const auto higher = [&](int a, int b) { return level_[a] > level_[b]; };
-  std::ranges::make_heap(dirty_, higher);
-  while (!dirty_.empty()) {
-    std::ranges::pop_heap(dirty_, higher);
-    const int id = dirty_.back();
-    dirty_.pop_back();
-    links_[id].dirty = false;
-    const double before = level_[id];
-    const double after = fair_level(id);
-    if (after == before || std::abs(after - before) <= kSlack * std::min(after, before)) continue;
-    level_[id] = after;
-    const std::size_t known = dirty_.size();
-    spread(id, before, after);
-    for (std::size_t i = known; i < dirty_.size(); ++i)
-      std::ranges::push_heap(dirty_.begin(), dirty_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                             higher);
-  }
-  for (const int id : changed_) update_rate(id, now);
-  changed_.clear();
-}
-
-// Tells the neighbours of a link whose level has changed. A link that offers less than both levels
-// does not care: to it such a flow is either its own to limit or limited by a third link. Nor does
-// a link that limits nobody when a flow gets less, nor one to which the flow's cap is less than
-// both.
-void Network::spread(int id, double before, double after) {
-  const double least = std::min(before, after);
-  const auto tell = [&](int link) {
-    if (least < level_[link] && (after > before || level_[link] != kNever)) mark_dirty(link);
-  };
-  for (const Member& member : links_[id].streams) {
-    if (least <= rate_[member.stream] * (1 + kSlack)) mark_changed(member.stream);
-    if (least >= member.cap) continue;
-    if (member.other >= 0) {
-      tell(member.other);
-      continue;
-    }
-    const Stream& stream = streams_[member.stream];
-    for (int u = 0; u < stream.uses; ++u)
-      if (u != member.which) tell(stream.use[u].link);
-  }
-}
-
-double Network::offer_elsewhere(const Member& member) const {
-  if (member.other >= 0) return std::min(member.cap, level_[member.other]);
-  const Stream& stream = streams_[member.stream];
-  double offer = member.cap;
-  for (int u = 0; u < stream.uses; ++u)
-    if (u != member.which) offer = std::min(offer, level_[stream.use[u].link]);
-  return offer;
-}
-
-// What the link offers a flow that nothing else limits: flows that are limited elsewhere keep less
-// than an equal share, the others share what those leave. What all take at a level grows with it,
-// ever more slowly: so from any level Newton's step leads to one that is not too high, and from
-// there upwards to the solution. The level before is a good start.
-double Network::fair_level(int id) {
-  const LinkState& link = links_[id];
-  offers_.clear();
-  double all = 0;
-  for (const Member& member : link.streams) {
-    offers_.emplace_back(offer_elsewhere(member), member.weight);
-    all += member.weight;
-  }
-  if (all <= 0) return kNever;
-  const double least = link.capacity / all;
-  double level = level_[id];
-  double shared = 0;  // weight of the flows that the link limits
-  const auto step = [&] {
-    double rest = link.capacity;
-    shared = 0;
-    for (const auto& [offer, flows] : offers_) {
-      const bool limited = offer < level;
-      rest -= limited ? offer * flows : 0;
-      shared += limited ? 0 : flows;
-    }
-    level = std::max(rest, 0.0) / shared;
-  };
-  step();
-  if (shared <= 0) level = least;  // the start was above every offer
-  step();
-  // Upwards from here: fewer and fewer flows are limited by this link.
-  for (double before = all + 1; shared > 0 && shared < before;) {
-    before = shared;
-    step();
-  }
-  return shared > 0 ? level : kNever;
-}
-
-void Network::update_rate(int id, double now) {
-  Stream& stream = streams_[id];
-  stream.changed = false;
-  if (!stream.attached) return;
-  double rate = stream.cap;
-  for (int u = 0; u < stream.uses; ++u) rate = std::min(rate, level_[stream.use[u].link]);
-  if (rate > stream.safe) tight_.push_back(id);
-  if (rate == stream.rate) return;
-  advance(stream, now);
-  stream.rate = rate_[id] = rate;
-  touch(id);
 }
 
 void Network::set_bandwidth(int id, double bytes_per_second) {
