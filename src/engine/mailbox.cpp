@@ -368,7 +368,21 @@ bool Mailbox::arm() {
 
 void Mailbox::leave(Deadline deadline) {
   const std::lock_guard lock(mutex_);
-  if (network_ != nullptr) network_->leave(deadline);
+  if (network_ == nullptr) return;
+  const auto flush = [&] {
+    bool all = true;
+    for (std::size_t r = 0; r < wires_.size(); ++r) {
+      Wire& wire = wires_[r];
+      if (!wire.remote() || wire.outgoing.empty() || callbacks_.failed(static_cast<Rank>(r)))
+        continue;
+      push_network(static_cast<Rank>(r), wire);
+      all = all && wire.outgoing.empty();
+    }
+    return all;
+  };
+  while (!flush() && Clock::now() < deadline)
+    if (!network_->progress()) sched_yield();
+  network_->leave(deadline);
 }
 
 }  // namespace riffle
