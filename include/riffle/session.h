@@ -1,0 +1,189 @@
+// A session trains: it runs a strategy's programs on real memory, step by step. It knows nothing of
+// any framework; an adapter tells it which points of a step have been reached, and gives it memory.
+//
+// One step, as an adapter calls it (t counts from 0):
+//
+//   needed(b)        before the layers of bucket b are used in forward. Waits for what is due there
+//                    and merges it. True: an update was postponed to now; make it from gradient(),
+//                    then call stepped(b).
+//   ready(p)         the gradient of parameter p is complete; from any thread. Gives the bucket
+//                    that it completes: an adapter that updates bucket by bucket does so now.
+//   backward_done()  all gradients are there; parameters that were not ready were not used.
+//   before_step(b)   waits for what is due before the update of bucket b and merges it. False: the
+//                    update is postponed to needed(b).
+//   stepped(b)       the optimizer has updated bucket b.
+//   end_step()       the step is over; t counts on. Buckets that were not reported are passed
+//                    through their points in order, so an adapter may leave out what it does not
+//                    need: ready and end_step alone are a step without an update.
+//
+// The result does not depend on how early these calls come: calling before_step for all buckets,
+// updating everything and then calling stepped for all gives the same weights as stepping bucket by
+// bucket under backward, only later.
+//
+// Memory. Where a program exchanges gradients (keeps_gradients()), gradients must live in
+// gradient(p); where it exchanges weights (keeps_weights()), parameters and float buffers must live
+// in weights(p) and buffer(i). They are engine memory that belongs to the session: copy out what
+// you need before it ends. The layout is fixed until relayout() returns true.
+//
+// Threads. ready() may come from any thread, also several at once; all other calls come from one
+// thread at a time. Exchanges run on threads of the session, one per lane, in program order.
+//
+// Errors. What fails in the background is kept and thrown by the next call that waits, at the
+// latest by end_step(): a CommError that names rank, group, bucket and step. After that the session
+// is broken: every call that would wait throws the same again; the engine goes on. All waits end:
+// when any rank of the world fails, and at SessionOptions::timeout.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "riffle/collective.h"
+#include "riffle/strategy.h"
+#include "riffle/timeline.h"
+
+namespace riffle {
+
+// A trained tensor, or a float buffer of the model (BatchNorm's statistics).
+struct TensorSpec {
+  std::string name;
+  std::int64_t elements = 0;
+  DType dtype = DType::f32;
+  // Where its values are now, dense. Must stay valid while the session lives, unless the session
+  // keeps the weights itself: then they are copied from here once, at the start.
+  std::byte* data = nullptr;
+};
+
+// Trained tensors in the order forward uses them (backward completes them from the last to the
+// first), frozen ones left out; and float buffers, which are averaged wherever weights are.
+struct ModelSpec {
+  std::vector<TensorSpec> parameters;
+  std::vector<TensorSpec> buffers = {};
+};
+
+struct SessionOptions {
+  // What strategies plan for. Default: flat where all ranks are on one host, else a rack per host,
+  // with the all-reduce measured at the start (measure_network). Rank 0's decides.
+  std::optional<Cluster> cluster = {};
+  bool measure_network = true;
+  // Times of the layers, one per parameter in the same order. Default: modelled from the sizes.
+  // Rank 0's decides.
+  std::optional<Trace> trace = {};
+  // Parameters and buffers start as rank 0's. Not done when `resume` is given.
+  bool broadcast = true;
+  // What save() gave: strategy, step, buckets and everything in flight.
+  std::span<const std::byte> resume = {};
+  // Record the timeline.
+  bool record = false;
+  // Of one wait.
+  Seconds timeout{600};
+  // The engine's collectives where there are some already; an engine has one such object, which
+  // counts its calls. Must outlive the session. Default: the session makes its own.
+  Collectives* collectives = nullptr;
+};
+
+struct SessionStats {
+  Step steps = 0;
+  Seconds step_time{};              // mean, from the end of a step to the end of the next
+  Seconds exposed_communication{};  // mean per step: what the calls above waited
+  Bytes bytes;                      // sent by this rank per step, as the cost model counts
+  // sqrt(mean_i |x_i - xbar|^2) / |xbar| when it was last measured (consensus_distance()).
+  std::optional<double> consensus_distance;
+};
+
+class Session {
+ public:
+  // Every rank makes one, with the same strategy and model. UsageError where ranks differ, for an
+  // empty model, and for what a program asks that cannot be run. The engine must outlive it.
+  Session(Engine& engine, NamedStrategy strategy, ModelSpec model, SessionOptions options = {});
+  // Waits a moment for exchanges that peers are in, then gives them up.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  [[nodiscard]] Rank rank() const;
+  [[nodiscard]] const World& world() const;
+  [[nodiscard]] const NamedStrategy& strategy() const;
+  [[nodiscard]] Step step() const;  // the one under way
+
+  // --- Layout.
+  [[nodiscard]] const BucketPlan& buckets() const;
+  [[nodiscard]] const Trace& trace() const;  // that the buckets were made from; a layer each
+  [[nodiscard]] int bucket_of(int parameter) const;
+  [[nodiscard]] std::vector<int> parameters_of(int bucket) const;  // ascending
+  [[nodiscard]] bool keeps_gradients() const;
+  [[nodiscard]] bool keeps_weights() const;
+  // Some program exchanges the optimizer's state: set_state() it.
+  [[nodiscard]] bool keeps_state() const;
+  // The step under way mixes a bucket as soon as it is updated: updating bucket by bucket under
+  // backward hides that. Where it is false there is nothing to gain.
+  [[nodiscard]] bool steps_per_bucket() const;
+  // data is nullptr where the session does not keep them.
+  [[nodiscard]] Elements gradient(int parameter) const;
+  [[nodiscard]] Elements weights(int parameter) const;
+  [[nodiscard]] Elements buffer(int index) const;
+
+  // --- One step; see above.
+  bool needed(int bucket);
+  std::optional<int> ready(int parameter);
+  void backward_done();
+  bool before_step(int bucket);
+  void stepped(int bucket);
+  void end_step();
+
+  // False while gradients are accumulated only: ready() then starts nothing (no_sync).
+  void set_sync(bool sync);
+  [[nodiscard]] bool sync() const;
+  // After before_step (needed, where postponed): whether any member used the parameter in this
+  // step. One that nobody used has a zero gradient and should not be updated. Where gradients are
+  // not exchanged: whether this rank did.
+  [[nodiscard]] bool used(int parameter) const;
+  // The optimizer's state of a parameter, float tensors only, where it is now: read at the points
+  // at which the program exchanges it, and written at its merge. The same number of tensors and
+  // sizes on all ranks; none is fine (nothing travels).
+  void set_state(int parameter, std::vector<Elements> tensors);
+  // The 2-norm of the whole model's gradient as the update will see it: waits as before_step of all
+  // buckets does. `scale_gradients` multiplies what gradient() holds, its parts that are
+  // scattered over ranks included. For clipping; only where keeps_gradients().
+  double gradient_norm();
+  void scale_gradients(double factor);
+
+  // --- The whole model. All ranks make these calls, at the same point between two steps.
+  // needed() of all buckets must have been called where updates are postponed.
+  // One exact average of weights and buffers over the world, in place (TensorSpec::data where the
+  // session does not keep them). What is delayed beyond the next forward is dropped. Strategies
+  // that keep all workers equal leave the weights as they are.
+  void finish();
+  // The same average as a copy, training undisturbed: into[i] receives parameter i, after all
+  // parameters the buffers; nullptr skips one.
+  void averaged(std::span<std::byte* const> into);
+  double consensus_distance();
+  // Rank 0's bytes, for all.
+  void broadcast(std::span<std::byte> bytes);
+  // Mean of each value over the world.
+  void average(std::span<double> values);
+  // For a checkpoint, each rank its own: strategy, step and what is in flight, bit for bit. The
+  // weights are the adapter's to save, after this call.
+  [[nodiscard]] std::vector<std::byte> save();
+
+  // --- Buckets from measured times. Call after end_step; rank 0's times of the last steps decide
+  // for all. True: gradient(), weights() and buffer() have moved (weights with their values), so
+  // views must be made anew. Only with a strategy whose buckets depend on times does it do
+  // anything, once, after a few steps.
+  bool relayout();
+
+  // --- What happened.
+  [[nodiscard]] SessionStats stats() const;
+  [[nodiscard]] Timeline timeline() const;  // empty unless recorded
+  // "exchange and merge" in words for a log: the strategy, the buckets, where things are kept.
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace riffle
