@@ -1,8 +1,11 @@
 """Riffle: train one PyTorch model on many workers, fast also on slow networks.
 
 A synchronization strategy is a schedule, and a schedule is data: `make("sesgd").program(...)` is
-what `verify` proves, `simulate` times and training runs. `import riffle` does not import torch.
+what `verify` proves, `simulate` times and `sync` runs. Importing riffle does not import torch; the
+first use of `riffle.sync` does.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from riffle._core import (
     Bucket,
@@ -11,6 +14,7 @@ from riffle._core import (
     CommError,
     CostModel,
     Due,
+    Engine,
     Exchange,
     InternalError,
     Layer,
@@ -35,11 +39,13 @@ from riffle._core import (
     builtin_traces,
     correct,
     load_trace,
+    loopback_engines,
     make_buckets,
     mix,
     one_bucket,
     outer,
     replace,
+    shm_engine,
 )
 from riffle.analysis import plan, simulate, verify
 from riffle.strategy import Strategy, make, register, strategies
@@ -51,6 +57,7 @@ __all__ = [
     "CommError",
     "CostModel",
     "Due",
+    "Engine",
     "Exchange",
     "InternalError",
     "Layer",
@@ -60,6 +67,7 @@ __all__ = [
     "Options",
     "Plan",
     "Program",
+    "Session",
     "Simulation",
     "Strategy",
     "StrategyInfo",
@@ -76,6 +84,7 @@ __all__ = [
     "builtin_traces",
     "correct",
     "load_trace",
+    "loopback_engines",
     "make",
     "make_buckets",
     "mix",
@@ -84,7 +93,23 @@ __all__ = [
     "plan",
     "register",
     "replace",
+    "shm_engine",
     "simulate",
     "strategies",
+    "sync",
     "verify",
 ]
+
+if TYPE_CHECKING:
+    from riffle.session import Session
+    from riffle.training import sync
+
+
+def __getattr__(name: str) -> Any:
+    """What needs torch, on first use."""
+    if name not in ("Session", "sync"):
+        raise AttributeError(f"module 'riffle' has no attribute '{name}'")
+    from riffle import session, training
+
+    globals().update(Session=session.Session, sync=training.sync)
+    return globals()[name]

@@ -43,6 +43,7 @@ class Strategy(ABC):
 
     def __init__(self, options: Options) -> None:
         """`options` has a value for every declared key; override to read them."""
+        self.given = options
 
     def buckets(self, trace: Trace, cost: CostModel, world: World) -> list[Bucket]:
         """How layers travel; one bucket of all unless overridden. `cost` is valid in the call."""

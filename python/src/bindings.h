@@ -11,5 +11,7 @@ void bind_model(pybind11::module_& module);
 void bind_program(pybind11::module_& module);
 void bind_strategies(pybind11::module_& module);
 void bind_analysis(pybind11::module_& module);
+void bind_engines(pybind11::module_& module);
+void bind_session(pybind11::module_& module);
 
 }  // namespace riffle::python

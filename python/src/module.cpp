@@ -9,4 +9,6 @@ PYBIND11_MODULE(_core, module) {
   riffle::python::bind_program(module);
   riffle::python::bind_strategies(module);
   riffle::python::bind_analysis(module);
+  riffle::python::bind_engines(module);
+  riffle::python::bind_session(module);
 }
