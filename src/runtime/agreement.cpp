@@ -1,0 +1,135 @@
+#include "runtime/agreement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/json.h"
+#include "riffle/error.h"
+#include "runtime/network.h"
+
+namespace riffle::runtime {
+namespace {
+
+// All trained tensors as one element type, so that the bytes of a trace are those of the model.
+DType widest(const ModelSpec& model) {
+  DType dtype = model.parameters.front().dtype;
+  for (const TensorSpec& parameter : model.parameters)
+    if (size_of(parameter.dtype) > size_of(dtype)) dtype = parameter.dtype;
+  return dtype;
+}
+
+void check_model(const ModelSpec& model) {
+  if (model.parameters.empty()) usage_error("the model has no parameters to train");
+  for (const auto* tensors : {&model.parameters, &model.buffers})
+    for (const TensorSpec& tensor : *tensors) {
+      if (tensor.elements < 1) usage_error("{}: has no elements", tensor.name);
+      if (tensor.data == nullptr) usage_error("{}: has no memory", tensor.name);
+    }
+}
+
+void check_trace(const Trace& trace, const ModelSpec& model) {
+  if (trace.layers.size() != model.parameters.size())
+    usage_error("the trace has {} layers, the model {} parameters; there must be one per parameter",
+                trace.layers.size(), model.parameters.size());
+}
+
+// All ranks learn who differs, and from whom.
+void check_alike(const Control& control, Rank self, bool alike, std::string_view what) {
+  std::vector<double> differs(static_cast<std::size_t>(control.ranks.size()), 0);
+  if (!alike) differs[control.ranks.index_of(self)] = 1;
+  control.all_reduce(differs, Reduction::sum);
+  const auto first = std::ranges::find(differs, 1);
+  if (first != differs.end())
+    usage_error("{} differs between rank {} and rank {}", what,
+                control.ranks.ranks()[first - differs.begin()], control.ranks.ranks().front());
+}
+
+}  // namespace
+
+void Control::broadcast(std::span<std::byte> bytes) const {
+  if (ranks.size() == 1 || bytes.empty()) return;
+  std::vector<float> words((bytes.size() + sizeof(float) - 1) / sizeof(float));
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  collectives.broadcast(ranks, ranks.ranks().front(), elements(words), options());
+  std::memcpy(bytes.data(), words.data(), bytes.size());
+}
+
+std::string Control::broadcast(std::string text) const {
+  std::uint64_t size = text.size();
+  broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  text.resize(size);
+  broadcast(std::as_writable_bytes(std::span(text.data(), text.size())));
+  return text;
+}
+
+void Control::all_reduce(std::span<double> values, Reduction reduction) const {
+  collectives.all_reduce(ranks, elements(values), options(reduction));
+}
+
+std::string fingerprint(const ModelSpec& model) {
+  std::string text;
+  for (const TensorSpec& each : model.parameters)
+    text += fmt::format("{} {} {}\n", each.name, each.elements, name_of(each.dtype));
+  for (const TensorSpec& each : model.buffers)
+    text += fmt::format("buffer {} {} {}\n", each.name, each.elements, name_of(each.dtype));
+  return text;
+}
+
+Trace modelled_trace(const ModelSpec& model) {
+  // A worker of moderate speed and batch: what counts is how times compare with sizes, until they
+  // are measured.
+  constexpr Seconds kPerElement{20e-9};
+  constexpr Seconds kPerLayer{20e-6};
+  Trace trace;
+  trace.model = "session";
+  trace.dtype = widest(model);
+  trace.source = "modelled: from the sizes";
+  const std::int64_t unit = size_of(trace.dtype).count;
+  for (const TensorSpec& each : model.parameters) {
+    const std::int64_t bytes = each.elements * size_of(each.dtype).count;
+    const Seconds backward = kPerLayer + kPerElement * static_cast<double>(each.elements);
+    trace.layers.push_back({each.name, (bytes + unit - 1) / unit, backward / 2, backward});
+  }
+  return trace;
+}
+
+Agreement agree(Engine& engine, const Control& control, const NamedStrategy& strategy,
+                const ModelSpec& model, const SessionOptions& options,
+                const std::optional<Resumed>& resumed) {
+  check_model(model);
+  const Rank self = engine.rank();
+  const std::string mine = fingerprint(model);
+  check_alike(control, self, control.broadcast(strategy.spec) == strategy.spec, "the strategy");
+  check_alike(control, self, control.broadcast(mine) == mine, "the model");
+
+  Json chosen{{"session", Clock::now().time_since_epoch().count()}};
+  const std::string step = resumed ? std::to_string(resumed->step) : "none";
+  check_alike(control, self, control.broadcast(step) == step, "the step that is resumed");
+  if (resumed) {
+    chosen["cluster"] = resumed->cluster;
+    chosen["trace"] = resumed->trace;
+    chosen["layers_each"] = resumed->layers_each;
+  } else {
+    const Cluster cluster = options.cluster           ? *options.cluster
+                            : options.measure_network ? measured_cluster(engine, control)
+                                                      : assumed_cluster(engine);
+    chosen["cluster"] = to_json(cluster);
+    chosen["trace"] = to_json(options.trace ? *options.trace : modelled_trace(model));
+    chosen["layers_each"] = Json::array();
+  }
+  const Json agreed = parse_json(control.broadcast(chosen.dump()), "rank 0's choices");
+  Cluster cluster = cluster_from_json(agreed["cluster"].get<std::string>(), "rank 0's cluster");
+  if (cluster.size() != engine.size())
+    usage_error("the cluster has {} workers, the world {} ranks", cluster.size(), engine.size());
+  Agreement result{.world = World(std::move(cluster), {0, control.ranks}),
+                   .trace = trace_from_json(agreed["trace"].get<std::string>(), "rank 0's trace"),
+                   .session = agreed["session"].get<std::uint64_t>(),
+                   .step = resumed ? resumed->step : 0,
+                   .layers_each = agreed["layers_each"].get<std::vector<int>>()};
+  check_trace(result.trace, model);
+  return result;
+}
+
+}  // namespace riffle::runtime

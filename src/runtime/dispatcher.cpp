@@ -1,0 +1,139 @@
+#include "runtime/dispatcher.h"
+
+#include <algorithm>
+
+#include "riffle/error.h"
+
+namespace riffle::runtime {
+namespace {
+
+// How long a wait sleeps before it looks whether everybody is still there.
+constexpr std::chrono::milliseconds kLookAround{20};
+// How long the end of a session waits for exchanges that are under way.
+constexpr Seconds kGrace{2};
+
+}  // namespace
+
+Dispatcher::Dispatcher(Engine& engine, FlightRunner runner, Notices& notices, Recorder& recorder)
+    : engine_(engine), runner_(runner), notices_(notices), recorder_(recorder) {}
+
+Dispatcher::~Dispatcher() {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  for (auto& [number, lane] : lanes_) lane.wake.notify_all();
+  const auto idle = [&] {
+    return std::ranges::all_of(lanes_, [](const auto& each) {
+      const Lane& lane = each.second;
+      return lane.running == nullptr &&
+             (lane.queue.empty() || lane.queue.front()->stage != Flight::Stage::started);
+    });
+  };
+  const auto grace = error_ ? Seconds(0.1) : kGrace;
+  if (!done_.wait_until(lock, after(grace), [&] { return error_ != nullptr || idle(); }) ||
+      !idle()) {
+    if (!error_) error_ = std::make_exception_ptr(InternalError("the session has ended"));
+    give_up();
+  }
+  lock.unlock();
+  for (auto& [number, lane] : lanes_) lane.thread.join();
+}
+
+// Ends the waits of calls that will never be answered: their members count as failed from now on.
+void Dispatcher::give_up() {
+  for (auto& [number, lane] : lanes_) {
+    if (lane.running == nullptr) continue;
+    for (const Rank rank : lane.running->exchange.group)
+      if (rank != engine_.rank() && !engine_.failure(rank))
+        engine_.mark_failed(rank, CommFailure::aborted);
+  }
+}
+
+void Dispatcher::plan(FlightPtr flight) {
+  const std::scoped_lock lock(mutex_);
+  Lane& lane = lanes_[flight->exchange.lane];
+  if (!lane.thread.joinable()) lane.thread = std::thread([this, &lane] { run(lane); });
+  lane.queue.push_back(std::move(flight));
+}
+
+void Dispatcher::start(Flight& flight) {
+  const std::scoped_lock lock(mutex_);
+  flight.stage = Flight::Stage::started;
+  lanes_.at(flight.exchange.lane).wake.notify_all();
+}
+
+void Dispatcher::run(Lane& lane) {
+  std::unique_lock lock(mutex_);
+  const auto may_run = [&] {
+    return !lane.queue.empty() && lane.queue.front()->stage == Flight::Stage::started;
+  };
+  while (true) {
+    lane.wake.wait(lock, [&] { return stopping_ || error_ || may_run(); });
+    if (error_ || !may_run()) break;
+    lane.running = std::move(lane.queue.front());
+    lane.queue.pop_front();
+    lock.unlock();
+    std::exception_ptr error;
+    const auto start = Recorder::now();
+    try {
+      runner_.run(*lane.running);
+      recorder_.exchange(lane.running->exchange, lane.running->step, lane.running->sent, start);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error && !error_) error_ = error;
+    if (!error) lane.running->stage = Flight::Stage::done;
+    lane.running.reset();
+    done_.notify_all();
+    if (error)
+      for (auto& [number, other] : lanes_) other.wake.notify_all();
+  }
+}
+
+void Dispatcher::fail(std::exception_ptr error) {
+  const std::scoped_lock lock(mutex_);
+  if (!error_) error_ = std::move(error);
+  for (auto& [number, lane] : lanes_) lane.wake.notify_all();
+}
+
+void Dispatcher::wait(Flight& flight) {
+  if (flight.stage == Flight::Stage::done) return throw_if_failed();
+  const auto begin = Recorder::now();
+  const Deadline deadline = after(runner_.timeout);
+  const CommContext context{.group = &flight.exchange.group,
+                            .operation = name_of(flight.exchange.collective),
+                            .bucket = flight.exchange.bucket,
+                            .step = flight.step};
+  std::unique_lock lock(mutex_);
+  while (!error_ && flight.stage != Flight::Stage::done) {
+    if (done_.wait_for(lock, kLookAround) == std::cv_status::no_timeout) continue;
+    if (error_ || flight.stage == Flight::Stage::done) break;
+    lock.unlock();
+    try {
+      notices_.check(context);
+      if (Clock::now() > deadline)
+        throw CommError(CommFailure::timed_out, -1, "", context,
+                        fmt::format("no end within {}", print(runner_.timeout)));
+    } catch (const CommError&) {
+      fail(std::current_exception());
+    }
+    lock.lock();
+  }
+  if (error_) std::rethrow_exception(error_);
+  lock.unlock();
+  recorder_.wait(flight.exchange, flight.step, begin);
+}
+
+void Dispatcher::throw_if_failed() {
+  const std::scoped_lock lock(mutex_);
+  if (error_) std::rethrow_exception(error_);
+}
+
+void Dispatcher::forget_planned() {
+  const std::scoped_lock lock(mutex_);
+  for (auto& [number, lane] : lanes_)
+    std::erase_if(lane.queue,
+                  [](const FlightPtr& each) { return each->stage == Flight::Stage::planned; });
+}
+
+}  // namespace riffle::runtime

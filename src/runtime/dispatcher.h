@@ -1,0 +1,61 @@
+// Runs flights: a thread per lane, each strictly in the order they were planned, which is the
+// program's, so that lanes of all ranks agree; lanes do not wait for each other. The first error is
+// kept; nothing is begun after it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "runtime/flight.h"
+#include "runtime/notices.h"
+#include "runtime/recorder.h"
+
+namespace riffle::runtime {
+
+class Dispatcher {
+ public:
+  Dispatcher(Engine& engine, FlightRunner runner, Notices& notices, Recorder& recorder);
+  // Lets what peers are in come to its end for a moment, then gives it up.
+  ~Dispatcher();
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  // Appends to its lane.
+  void plan(FlightPtr flight);
+  // Its snapshot is taken: the lane may run it.
+  void start(Flight& flight);
+  // Blocks until it is done; throws what failed.
+  void wait(Flight& flight);
+  void throw_if_failed();
+  // Forgets what was planned and not started.
+  void forget_planned();
+
+ private:
+  struct Lane {
+    std::deque<FlightPtr> queue;
+    FlightPtr running;
+    std::condition_variable wake;
+    std::thread thread;
+  };
+  void run(Lane& lane);
+  void fail(std::exception_ptr error);
+  void give_up();
+
+  Engine& engine_;
+  FlightRunner runner_;
+  Notices& notices_;
+  Recorder& recorder_;
+
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::map<int, Lane> lanes_;
+  std::condition_variable done_;
+  std::exception_ptr error_;
+  bool stopping_ = false;
+};
+
+}  // namespace riffle::runtime

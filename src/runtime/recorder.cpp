@@ -1,0 +1,71 @@
+#include "runtime/recorder.h"
+
+#include <fmt/format.h>
+
+namespace riffle::runtime {
+
+void Recorder::add(EventKind kind, std::string name, int lane, Step step, Clock::time_point start,
+                   Bytes bytes) {
+  if (!keeps_timeline_) return;
+  timeline_.events.push_back({.kind = kind,
+                              .name = std::move(name),
+                              .rank = rank_,
+                              .lane = lane,
+                              .step = step,
+                              .start = start - begin_,
+                              .end = now() - begin_,
+                              .bytes = bytes});
+}
+
+void Recorder::exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start) {
+  const std::scoped_lock lock(mutex_);
+  sent_ += sent;
+  add(EventKind::exchange, fmt::format("bucket{} {}", exchange.bucket, name_of(exchange.payload)),
+      exchange.lane, step, start, sent);
+}
+
+void Recorder::wait(const Exchange& exchange, Step step, Clock::time_point start) {
+  const std::scoped_lock lock(mutex_);
+  waited_ += now() - start;
+  add(EventKind::wait, fmt::format("bucket{} {}", exchange.bucket, name_of(exchange.payload)), 0,
+      step, start, {});
+}
+
+void Recorder::optimizer(int bucket, Step step, Clock::time_point start) {
+  if (!keeps_timeline_) return;
+  const std::scoped_lock lock(mutex_);
+  add(EventKind::optimizer, fmt::format("bucket{}", bucket), 0, step, start, {});
+}
+
+void Recorder::end_step() {
+  const std::scoped_lock lock(mutex_);
+  const Clock::time_point at = now();
+  if (steps_ > 0) all_steps_ += at - last_step_;
+  last_step_ = at;
+  ++steps_;
+}
+
+void Recorder::consensus(double distance) {
+  const std::scoped_lock lock(mutex_);
+  consensus_ = distance;
+}
+
+SessionStats Recorder::stats() const {
+  const std::scoped_lock lock(mutex_);
+  SessionStats stats;
+  stats.steps = steps_;
+  stats.consensus_distance = consensus_;
+  if (steps_ == 0) return stats;
+  const auto steps = static_cast<double>(steps_);
+  if (steps_ > 1) stats.step_time = all_steps_ / (steps - 1);
+  stats.exposed_communication = waited_ / steps;
+  stats.bytes = Bytes{sent_.count / steps_};
+  return stats;
+}
+
+Timeline Recorder::timeline() const {
+  const std::scoped_lock lock(mutex_);
+  return timeline_;
+}
+
+}  // namespace riffle::runtime

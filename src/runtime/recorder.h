@@ -1,0 +1,45 @@
+// What a session measures: times of steps, waits, bytes, and the timeline where it is wanted.
+#pragma once
+
+#include <mutex>
+
+#include "riffle/session.h"
+
+namespace riffle::runtime {
+
+// Any thread.
+class Recorder {
+ public:
+  Recorder(Rank rank, bool timeline) : rank_(rank), keeps_timeline_(timeline), begin_(now()) {}
+
+  [[nodiscard]] static Clock::time_point now() { return Clock::now(); }
+
+  void exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start);
+  void wait(const Exchange& exchange, Step step, Clock::time_point start);
+  void optimizer(int bucket, Step step, Clock::time_point start);
+  void end_step();
+  void consensus(double distance);
+
+  [[nodiscard]] SessionStats stats() const;
+  [[nodiscard]] Timeline timeline() const;
+
+ private:
+  void add(EventKind kind, std::string name, int lane, Step step, Clock::time_point start,
+           Bytes bytes);
+
+  Rank rank_;
+  bool keeps_timeline_;
+  Clock::time_point begin_;
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  Clock::time_point last_step_ = begin_;
+  Step steps_ = 0;
+  Seconds all_steps_{};  // without the first
+  Seconds waited_{};
+  Bytes sent_;
+  std::optional<double> consensus_;
+  Timeline timeline_;
+};
+
+}  // namespace riffle::runtime
