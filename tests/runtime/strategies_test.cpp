@@ -1,0 +1,108 @@
+// Every strategy on real memory against the papers' formulas on plain vectors.
+#include <gtest/gtest.h>
+
+#include "runtime/reference.h"
+#include "support/workers.h"
+
+namespace riffle {
+namespace {
+
+using test::Kind;
+using test::Style;
+using test::Vector;
+
+constexpr int kSteps = 50;
+
+// Two racks where there is more than one worker and both halves are equal; else flat.
+Cluster cluster_for(int n) {
+  const std::string links = "latency=50us,bandwidth=10Gbps";
+  if (n % 2 != 0 || n == 2) return parse_cluster("flat:" + std::to_string(n) + "," + links);
+  return parse_cluster("racks:2x" + std::to_string(n / 2) + ",inner=20us/10Gbps,outer=200us/1Gbps");
+}
+
+const std::vector<std::string>& specs() {
+  static const std::vector<std::string> all{
+      "bsp",
+      "single",
+      "wfbp",
+      "ddp",
+      "ddp:bucket=300B,first=100B",
+      "mg-wfbp",
+      "mg-wfbp:merge=paper",
+      "hierarchical",
+      "asc-wfbp",
+      "dear",
+      "dear:bucket=200B",
+      "wfbp:algorithm=ring",
+      "sesgd",
+      "sesgd:bucket=layer",
+      "sesgd:group=2,schedule=random,every=2",
+      "sesgd:order=combine-then-adapt,bucket=layer",
+      "sesgd:mix_state=true,bucket=layer",
+      "sesgd:order=combine-then-adapt,mix_state=true",
+      "ds-sync",
+      "ds-sync:order=combine-then-adapt",
+      "ds-sync:pattern=bottleneck,delay=0,bucket=layer",
+      "ds-sync:pattern=bottleneck,delay=1",
+      "ds-sync:pattern=bottleneck,delay=3,bucket=layer",
+      "dasgd",
+      "dasgd:merge=mix",
+      "dasgd:tau=3,delay=3",
+      "dasgd:tau=2,delay=2,merge=mix,xi=0.5",
+      "local-sgd",
+      "local-sgd:tau=3,mix_state=true",
+      "gossip",
+      "diloco:tau=5",
+  };
+  return all;
+}
+
+void compare(Kind kind, int n, const std::string& spec, Style style) {
+  SCOPED_TRACE(spec + " on " + std::to_string(n) + " workers, " + test::name_of(kind) +
+               (style == Style::whole ? ", whole" : ", per bucket"));
+  const World world(cluster_for(n));
+  const bool exact = StrategyTable::builtin().make(spec)->traits(world).exact;
+  const std::vector<Vector> expected = test::reference(spec, world, kSteps);
+  const Vector average = test::mean(expected);
+  test::run_world(kind, n, [&](Engine& engine) {
+    test::Toy toy(engine, spec,
+                  {.style = style,
+                   .cluster = world.cluster,
+                   .mixes_state = spec.find("mix_state=true") != std::string::npos});
+    toy.train(kSteps);
+    EXPECT_LT(test::distance(toy.weights(), expected[engine.rank()]), 1e-10)
+        << spec << " rank " << engine.rank();
+    const double consensus = toy.session().consensus_distance();
+    if (exact) {
+      EXPECT_EQ(toy.session().stats().consensus_distance, consensus);
+      // Bit by bit: rank 0's weights are everybody's.
+      Vector first = toy.weights();
+      toy.session().broadcast(std::as_writable_bytes(std::span(first)));
+      EXPECT_EQ(first, toy.weights()) << spec;
+    }
+    toy.session().finish();
+    EXPECT_LT(test::distance(toy.weights(), average), 1e-10) << spec;
+    EXPECT_EQ(toy.session().stats().steps, kSteps);
+  });
+}
+
+class Strategies : public testing::TestWithParam<int> {};
+
+TEST_P(Strategies, PerBucket) {
+  for (const std::string& spec : specs())
+    compare(Kind::loopback, GetParam(), spec, Style::per_bucket);
+}
+
+TEST_P(Strategies, Whole) {
+  for (const std::string& spec : specs()) compare(Kind::loopback, GetParam(), spec, Style::whole);
+}
+
+TEST_P(Strategies, Processes) {
+  for (const std::string& spec : specs()) compare(Kind::shm, GetParam(), spec, Style::per_bucket);
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, Strategies, testing::Values(1, 2, 3, 4, 6, 8),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace riffle
