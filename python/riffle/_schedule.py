@@ -32,7 +32,5 @@ def needs_of(session: _core.Session) -> Needs:
         forward=any(e.due.point == "before_forward" for e in exchanges),
         ready=any(e.start in ("bucket_ready", "backward_done") for e in exchanges),
         per_bucket=any(e.start == "bucket_stepped" for e in weights),
-        postpones=any(
-            e.payload == "gradient" and e.due.point == "before_forward" for e in exchanges
-        ),
+        postpones=any(e.due.point == "before_forward" for e in gradients),
     )

@@ -58,6 +58,7 @@ class Session:
         )
         self._needs = needs_of(self.core)
         self._gradients = self.core.keeps_gradients
+        self._reports_ready = self._needs.ready or self._needs.per_bucket
         # Late: everything happens at optimizer.step().
         self._may_overlap = overlap and all(o.updates_any_subset() for o in self._optimizers)
         self._watches = self._needs.per_bucket or self._needs.postpones
@@ -82,7 +83,7 @@ class Session:
 
     def _install(self) -> list[Any]:
         handles: list[Any] = []
-        if self._needs.ready or self._needs.per_bucket:
+        if self._reports_ready:
             for i, p in enumerate(self._parameters):
                 handles.append(p.register_post_accumulate_grad_hook(self._gradient_hook(i)))
         for optimizer in self._optimizers:
@@ -198,7 +199,7 @@ class Session:
         if self._needs.postpones and self._late and not self._stepped:
             # What the others have found is still to be applied, as they do.
             now = {o: o.hyperparameters() for o in self._optimizers}
-            self._postponed = {bucket: now for bucket in range(len(self.core.buckets))}
+            self._postponed = dict.fromkeys(range(len(self.core.buckets)), now)
         for bucket in self._postponed:
             for i in self.core.parameters_of(bucket):
                 self._parameters[i].grad = None  # its memory is still needed
@@ -216,7 +217,7 @@ class Session:
         if self._average is not None:
             self._settle()
             self._average.sample()
-        if self.core.relayout():
+        if self._reports_ready and self.core.relayout():
             self._relayout()
 
     # --- Parts of it.

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from riffle import _core
-from riffle._core import Cluster, Engine, NamedStrategy, Trace, UsageError
 from riffle._alone import Alone
+from riffle._core import Cluster, Engine, NamedStrategy, Trace, UsageError
 from riffle._tensors import WORDS, trained
 from riffle.analysis import plan
 from riffle.session import Session

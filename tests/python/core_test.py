@@ -81,7 +81,7 @@ class Core(unittest.TestCase):
         self.assertEqual(riffle.verify("sesgd", 16).steps_to_consensus, 2)
         found = riffle.simulate("resnet50", FLAT.format(16), "mg-wfbp")
         self.assertEqual(json.loads(found.to_json())["iteration_seconds"], found.iteration_seconds)
-        best = riffle.plan("resnet50", FLAT.format(16)).candidates[0]
+        best = riffle.plan("resnet50", FLAT.format(16), ["bsp", "mg-wfbp"]).candidates[0]
         self.assertLessEqual(best.simulation.iteration_seconds, found.iteration_seconds)
 
     def test_a_strategy_in_python_is_verified(self):

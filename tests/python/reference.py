@@ -52,7 +52,7 @@ class Replicas:
     @torch.no_grad()
     def set_weights(self, x: torch.Tensor) -> None:
         for model, row in zip(self.models, x, strict=True):
-            torch.nn.utils.vector_to_parameters(row, model.parameters())
+            torch.nn.utils.vector_to_parameters(row.clone(), model.parameters())
 
     def backward(self, step: int) -> None:
         for rank, model in enumerate(self.models):
