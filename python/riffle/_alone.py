@@ -1,0 +1,89 @@
+"""A session of one worker: no hooks, no memory of its own, nothing added to a step."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from riffle import _core
+from riffle._core import UsageError
+from riffle._tensors import float_buffers, trained
+from riffle._weight_average import WeightAverage
+
+
+class Alone:
+    """The functions of `Session`, for world size 1."""
+
+    rank = 0
+    size = 1
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        optimizers: list[torch.optim.Optimizer],
+        strategy: _core.NamedStrategy,
+        swa: bool,
+    ) -> None:
+        self.model = model
+        self.strategy = strategy
+        self._parameters = [p for _, p in trained(model)]
+        self._average = None
+        self._handles: list[Any] = []
+        if swa:
+            average = WeightAverage(self._parameters, [b for _, b in float_buffers(model)])
+            self._average = average
+            self._handles = [optimizers[-1].register_step_post_hook(lambda *_: average.sample())]
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Nothing is exchanged anyway."""
+        yield
+
+    def batches(self, loader: Iterable[Any]) -> Iterator[Any]:
+        """The loader's batches."""
+        yield from loader
+
+    def clip_grad_norm_(self, max_norm: float) -> torch.Tensor:
+        """As torch.nn.utils.clip_grad_norm_."""
+        return torch.nn.utils.clip_grad_norm_(self._parameters, max_norm)
+
+    def finish(self) -> None:
+        """One worker is its own average."""
+
+    def averaged(self) -> dict[str, torch.Tensor]:
+        """A copy of the model's state_dict."""
+        return {key: t.detach().clone() for key, t in self.model.state_dict().items()}
+
+    def swa(self) -> dict[str, torch.Tensor]:
+        """The average over steps (swa=True); recompute BatchNorm with update_bn."""
+        if self._average is None:
+            raise UsageError("riffle.sync was not called with swa=True")
+        return self._average.joined(self.model, lambda mean: mean)
+
+    def consensus_distance(self) -> float:
+        """Nobody to differ from."""
+        return 0.0
+
+    def average(self, *values: float) -> list[float]:
+        """The values themselves."""
+        return list(values)
+
+    def stats(self) -> _core.SessionStats:
+        """Nothing is measured."""
+        return _core.SessionStats()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing is in flight."""
+        return {"rank": 0, "size": 1, "session": b""}
+
+    def close(self) -> None:
+        """Takes off the hook of swa."""
+        for handle in self._handles:
+            handle.remove()
+
+    def __enter__(self) -> "Alone":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

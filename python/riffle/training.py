@@ -1,0 +1,98 @@
+"""`riffle.sync`: the one call that makes a training loop distributed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from riffle import _core
+from riffle._alone import Alone
+from riffle._core import Cluster, Engine, NamedStrategy, Trace, UsageError
+from riffle._tensors import WORDS, trained
+from riffle.analysis import plan
+from riffle.session import Session
+from riffle.strategy import make
+
+
+def default_engine() -> Engine | None:
+    """The engine for the environment that torchrun, mpirun, Slurm or `riffle launch` left."""
+    environment = _core.launch_environment()
+    if environment is None or environment.size == 1:
+        return None
+    if environment.local_size not in (0, environment.size):
+        raise UsageError(
+            f"{environment.size} ranks, {environment.local_size} of them on this host: pass an "
+            "engine that reaches the others"
+        )
+    return _core.shm_engine(environment.job, environment.rank, environment.size)
+
+
+def _choose(
+    spec: str | NamedStrategy, model: torch.nn.Module, cluster: Cluster | None
+) -> NamedStrategy:
+    """`auto`: the planner's first choice for a given cluster, else the best exact strategy."""
+    if spec != "auto":
+        return make(spec)
+    if cluster is None:
+        return make("mg-wfbp")
+    layers = [_core.Layer(name, p.numel(), 1e-6, 2e-6) for name, p in trained(model)]
+    dtype = WORDS.get(next(iter(trained(model)))[1].dtype, "f32")
+    return make(plan(Trace(layers, dtype=dtype), cluster).candidates[0].spec)
+
+
+def sync(
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
+    strategy: str | NamedStrategy = "auto",
+    *,
+    engine: Engine | None = None,
+    cluster: Cluster | str | None = None,
+    trace: Trace | None = None,
+    overlap: bool = True,
+    swa: bool = False,
+    resume: dict[str, Any] | None = None,
+    measure_network: bool = True,
+    record: bool = False,
+    timeout: float = 600.0,
+) -> Session | Alone:
+    """Trains `model` on all workers of the job: the loop in the `with` block stays as it was.
+
+    Rank 0's parameters and buffers are broadcast first. At the end of the block all workers hold
+    the exact average.
+
+    strategy: as on the command line, "sesgd:group=4"; "auto": see the planner.
+    engine: default: shared memory, by the launcher's environment.
+    cluster: what the strategy plans for, as on the command line; default: measured.
+    trace: layer times, one layer per trained parameter; default: modelled, then measured.
+    overlap: False starts exchanges that would overlap the update at optimizer.step().
+    swa: keep the average over steps and workers, see session.swa().
+    resume: what session.state_dict() gave on this rank; weights are loaded by the caller.
+    record: keep a timeline.
+    timeout: seconds that any wait may take.
+    """
+    optimizers = list(optimizer) if isinstance(optimizer, Sequence) else [optimizer]
+    engine = engine or default_engine()
+    if isinstance(cluster, str):
+        cluster = Cluster(cluster)
+    chosen = _choose(strategy, model, cluster)
+    if engine is None or engine.size == 1:
+        return Alone(model, optimizers, chosen, swa)
+    if resume is not None and (resume["rank"], resume["size"]) != (engine.rank, engine.size):
+        raise UsageError(
+            f"the checkpoint is of rank {resume['rank']} of {resume['size']}, this is rank "
+            f"{engine.rank} of {engine.size}; resuming needs the same workers"
+        )
+    return Session(
+        model,
+        optimizers,
+        engine,
+        chosen,
+        overlap=overlap,
+        swa=swa,
+        cluster=cluster,
+        trace=trace,
+        measure_network=measure_network,
+        resume=None if resume is None else resume["session"],
+        record=record,
+        timeout=timeout,
+    )

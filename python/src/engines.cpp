@@ -1,0 +1,59 @@
+// Engines, and the environment a launcher has left.
+#include <pybind11/stl.h>
+
+#include "bindings.h"
+#include "engine_handle.h"
+#include "riffle/launch_environment.h"
+
+namespace py = pybind11;
+using namespace py::literals;
+
+namespace riffle::python {
+namespace {
+
+using Unlocked = py::call_guard<py::gil_scoped_release>;
+
+std::shared_ptr<EngineHandle> shm_engine(const std::string& job, Rank rank, int size,
+                                         double join_timeout) {
+  ShmOptions options;
+  options.job = job;
+  options.rank = rank;
+  options.size = size;
+  options.join_timeout = Seconds(join_timeout);
+  return std::make_shared<EngineHandle>(make_shm_engine(options));
+}
+
+std::vector<std::shared_ptr<EngineHandle>> loopback_engines(int size) {
+  const auto world = std::make_shared<LoopbackWorld>(size);
+  std::vector<std::shared_ptr<EngineHandle>> engines;
+  for (Rank rank = 0; rank < size; ++rank)
+    engines.push_back(std::make_shared<EngineHandle>(world, rank));
+  return engines;
+}
+
+}  // namespace
+
+void bind_engines(py::module_& module) {
+  py::class_<EngineHandle, std::shared_ptr<EngineHandle>>(module, "Engine",
+                                                          "What moves bytes between ranks.")
+      .def_property_readonly("name", [](EngineHandle& self) { return self.engine().name(); })
+      .def_property_readonly("rank", [](EngineHandle& self) { return self.engine().rank(); })
+      .def_property_readonly("size", [](EngineHandle& self) { return self.engine().size(); });
+  module.def("shm_engine", &shm_engine, "job"_a, "rank"_a, "size"_a, "join_timeout"_a = 60.0,
+             "Processes of one host over shared memory; returns when all have joined.", Unlocked());
+  module.def("loopback_engines", &loopback_engines, "size"_a,
+             "One engine per rank, for threads of this process.");
+
+  py::class_<LaunchEnvironment>(module, "LaunchEnvironment", "As what a launcher started us.")
+      .def_readonly("launcher", &LaunchEnvironment::launcher)
+      .def_readonly("job", &LaunchEnvironment::job)
+      .def_readonly("rank", &LaunchEnvironment::rank)
+      .def_readonly("size", &LaunchEnvironment::size)
+      .def_readonly("local_rank", &LaunchEnvironment::local_rank)
+      .def_readonly("local_size", &LaunchEnvironment::local_size);
+  module.def(
+      "launch_environment", [] { return read_launch_environment(process_environment()); },
+      "None when no launcher is recognized: this process is alone.");
+}
+
+}  // namespace riffle::python

@@ -1,0 +1,213 @@
+// Session, function by function; riffle/session.h says what each does. Calls that may wait give
+// Python's lock away meanwhile.
+#include "riffle/session.h"
+
+#include <pybind11/stl.h>
+
+#include "bindings.h"
+#include "engine_handle.h"
+
+namespace py = pybind11;
+using namespace py::literals;
+
+namespace riffle::python {
+namespace {
+
+using Unlocked = py::call_guard<py::gil_scoped_release>;
+
+// The engine goes after the session that uses it.
+struct SessionHandle {
+  SessionHandle(std::shared_ptr<EngineHandle> on, NamedStrategy strategy, ModelSpec model,
+                const SessionOptions& options)
+      : engine(std::move(on)),
+        session(engine->engine(), std::move(strategy), std::move(model), options) {}
+  std::shared_ptr<EngineHandle> engine;
+  Session session;
+};
+
+// Memory of a session, as Python's buffer protocol shows it. Tensors made from it keep the session.
+struct Memory {
+  std::shared_ptr<SessionHandle> owner;
+  Elements elements;
+};
+
+std::byte* address(std::uintptr_t pointer) {
+  return reinterpret_cast<std::byte*>(pointer);
+}
+
+// What Python passes of a tensor: name, elements, dtype, address.
+using PythonTensor = std::tuple<std::string, std::int64_t, std::string, std::uintptr_t>;
+
+std::vector<TensorSpec> tensors(const std::vector<PythonTensor>& from) {
+  std::vector<TensorSpec> specs;
+  for (const auto& [name, count, dtype, pointer] : from)
+    specs.push_back({name, count, parse_dtype(dtype, name), address(pointer)});
+  return specs;
+}
+
+std::shared_ptr<SessionHandle> make_session(
+    std::shared_ptr<EngineHandle> engine, const NamedStrategy& strategy,
+    const std::vector<PythonTensor>& parameters, const std::vector<PythonTensor>& buffers,
+    std::optional<Cluster> cluster, std::optional<Trace> trace, bool measure_network,
+    bool broadcast, const std::optional<std::string>& resume, bool record, double timeout) {
+  SessionOptions options;
+  options.cluster = std::move(cluster);
+  options.trace = std::move(trace);
+  options.measure_network = measure_network;
+  options.broadcast = broadcast;
+  if (resume) options.resume = std::as_bytes(std::span(*resume));
+  options.record = record;
+  options.timeout = Seconds(timeout);
+  options.collectives = &engine->collectives();
+  const py::gil_scoped_release unlocked;
+  return std::make_shared<SessionHandle>(
+      std::move(engine), strategy,
+      ModelSpec{.parameters = tensors(parameters), .buffers = tensors(buffers)}, options);
+}
+
+void bind_memory(py::module_& module) {
+  py::class_<Memory>(module, "Memory", py::buffer_protocol(), "Memory that a session keeps.")
+      .def_buffer([](const Memory& self) {
+        const auto bytes = static_cast<py::ssize_t>(
+            self.elements.count * static_cast<std::size_t>(size_of(self.elements.dtype).count));
+        return py::buffer_info(reinterpret_cast<std::uint8_t*>(self.elements.data), bytes);
+      })
+      .def_property_readonly("dtype",
+                             [](const Memory& self) { return name_of(self.elements.dtype); });
+}
+
+void bind_stats(py::module_& module) {
+  py::class_<SessionStats>(module, "SessionStats", "Means per step, in seconds and bytes.")
+      .def(py::init<>())
+      .def_readonly("steps", &SessionStats::steps)
+      .def_property_readonly("step_time",
+                             [](const SessionStats& self) { return self.step_time.count(); })
+      .def_property_readonly(
+          "exposed_communication",
+          [](const SessionStats& self) { return self.exposed_communication.count(); })
+      .def_property_readonly("bytes", [](const SessionStats& self) { return self.bytes.count; })
+      .def_readonly("consensus_distance", &SessionStats::consensus_distance);
+}
+
+using Handle = std::shared_ptr<SessionHandle>;
+using Class = py::class_<SessionHandle, Handle>;
+
+// A function of Session as one of its handle.
+template <typename R, typename... A>
+auto call(R (Session::*function)(A...)) {
+  return [function](SessionHandle& self, A... arguments) -> R {
+    return (self.session.*function)(arguments...);
+  };
+}
+template <typename R, typename... A>
+auto call(R (Session::*function)(A...) const) {
+  return [function](const SessionHandle& self, A... arguments) -> R {
+    return (self.session.*function)(arguments...);
+  };
+}
+auto memory(Elements (Session::*function)(int) const) {
+  return [function](const Handle& self, int index) -> std::optional<Memory> {
+    const Elements elements = (self->session.*function)(index);
+    if (elements.data == nullptr) return {};
+    return Memory{self, elements};
+  };
+}
+
+void bind_layout(Class& session) {
+  session.def_property_readonly("rank", call(&Session::rank))
+      .def_property_readonly("world", call(&Session::world))
+      .def_property_readonly("strategy", call(&Session::strategy))
+      .def_property_readonly("step", call(&Session::step))
+      .def_property_readonly("buckets", call(&Session::buckets))
+      .def_property_readonly("trace", call(&Session::trace))
+      .def("bucket_of", call(&Session::bucket_of), "parameter"_a)
+      .def("parameters_of", call(&Session::parameters_of), "bucket"_a)
+      .def_property_readonly("keeps_gradients", call(&Session::keeps_gradients))
+      .def_property_readonly("keeps_weights", call(&Session::keeps_weights))
+      .def_property_readonly("keeps_state", call(&Session::keeps_state))
+      .def_property_readonly("steps_per_bucket", call(&Session::steps_per_bucket))
+      .def("gradient", memory(&Session::gradient), "parameter"_a)
+      .def("weights", memory(&Session::weights), "parameter"_a)
+      .def("buffer", memory(&Session::buffer), "index"_a);
+}
+
+void bind_step(Class& session) {
+  session.def("needed", call(&Session::needed), "bucket"_a, Unlocked())
+      .def("ready", call(&Session::ready), "parameter"_a, Unlocked())
+      .def("backward_done", call(&Session::backward_done), Unlocked())
+      .def("before_step", call(&Session::before_step), "bucket"_a, Unlocked())
+      .def("stepped", call(&Session::stepped), "bucket"_a, Unlocked())
+      .def("end_step", call(&Session::end_step), Unlocked())
+      .def("set_sync", call(&Session::set_sync), "sync"_a)
+      .def_property_readonly("sync", call(&Session::sync))
+      .def("used", call(&Session::used), "parameter"_a)
+      .def(
+          "set_state",
+          [](SessionHandle& self, int parameter, const std::vector<PythonTensor>& state) {
+            std::vector<Elements> elements;
+            for (const TensorSpec& each : tensors(state))
+              elements.push_back({each.data, static_cast<std::size_t>(each.elements), each.dtype});
+            self.session.set_state(parameter, std::move(elements));
+          },
+          "parameter"_a, "tensors"_a)
+      .def("gradient_norm", call(&Session::gradient_norm), Unlocked())
+      .def("scale_gradients", call(&Session::scale_gradients), "factor"_a, Unlocked())
+      .def("relayout", call(&Session::relayout), Unlocked());
+}
+
+void bind_whole_model(Class& session) {
+  session.def("finish", call(&Session::finish), Unlocked())
+      .def(
+          "averaged",
+          [](SessionHandle& self, const std::vector<std::uintptr_t>& into) {
+            std::vector<std::byte*> pointers;
+            for (const std::uintptr_t each : into) pointers.push_back(address(each));
+            self.session.averaged(pointers);
+          },
+          "into"_a, Unlocked())
+      .def("consensus_distance", call(&Session::consensus_distance), Unlocked())
+      .def(
+          "broadcast",
+          [](SessionHandle& self, std::uintptr_t pointer, std::size_t bytes) {
+            self.session.broadcast({address(pointer), bytes});
+          },
+          "address"_a, "bytes"_a, Unlocked())
+      .def(
+          "average",
+          [](SessionHandle& self, std::vector<double> values) {
+            self.session.average(values);
+            return values;
+          },
+          "values"_a, Unlocked())
+      .def(
+          "average_at",
+          [](SessionHandle& self, std::uintptr_t pointer, std::size_t count) {
+            self.session.average({reinterpret_cast<double*>(pointer), count});
+          },
+          "address"_a, "count"_a, "The same for float64 values in place.", Unlocked())
+      .def("save",
+           [](SessionHandle& self) {
+             const std::vector<std::byte> saved = self.session.save();
+             return py::bytes(reinterpret_cast<const char*>(saved.data()), saved.size());
+           })
+      .def("stats", call(&Session::stats))
+      .def("timeline", [](const SessionHandle& self) { return to_json(self.session.timeline()); })
+      .def("describe", call(&Session::describe));
+}
+
+}  // namespace
+
+void bind_session(py::module_& module) {
+  bind_memory(module);
+  bind_stats(module);
+  Class session(module, "Session", "Runs a strategy's programs on real memory, step by step.");
+  session.def(py::init(&make_session), "engine"_a, "strategy"_a, "parameters"_a, py::kw_only(),
+              "buffers"_a = std::vector<PythonTensor>{}, "cluster"_a = py::none(),
+              "trace"_a = py::none(), "measure_network"_a = true, "broadcast"_a = true,
+              "resume"_a = py::none(), "record"_a = false, "timeout"_a = 600.0);
+  bind_layout(session);
+  bind_step(session);
+  bind_whole_model(session);
+}
+
+}  // namespace riffle::python

@@ -1,0 +1,165 @@
+"""Weight-mixing strategies against reference.py: 50 steps, float64, real processes."""
+
+import unittest
+
+import reference
+import riffle
+import torch
+from processes import run
+from tasks import adamw, batch, distance, flat, loss_of, momentum, perceptron
+
+STEPS = 50
+BOUND = 1e-10
+FLAT = "flat:{},latency=20us,bandwidth=10Gbps"
+RACKS = "racks:{},inner=20us/10Gbps,outer=200us/1Gbps"
+# Two racks, or three of two where that is all there is to divide.
+SHAPES = {4: "2x2", 6: "2x3", 8: "2x4"}
+
+
+def train(engine, cases, make_optimizer):
+    """The weights of this worker after STEPS steps, before anything is averaged at the end."""
+    found = []
+    for spec, cluster in cases:
+        model = perceptron()
+        optimizer = make_optimizer(model.parameters())
+        session = riffle.sync(model, optimizer, spec, engine=engine, cluster=cluster)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss_of(model, batch(engine.rank, step)).backward()
+            optimizer.step()
+        model.state_dict()  # what is due before the next forward has come
+        found.append(flat(model))
+        session.close()
+    return found
+
+
+def groups_of(spec, cluster, lane=0):
+    """Who averages with whom at a step, as the strategy's programs say."""
+    world = riffle.World(cluster)
+    strategy = riffle.make(spec)
+    buckets = strategy.buckets(riffle.load_trace("resnet50"), world)
+
+    def groups(step):
+        exchanges = strategy.program(step, world, buckets).exchanges
+        return reference.disjoint(e.group for e in exchanges if e.lane == lane)
+
+    return groups
+
+
+def expected(spec, cluster, workers, make_optimizer):
+    """The reference's weights, a row per worker."""
+    replicas = reference.Replicas(workers, perceptron, make_optimizer)
+    strategy = riffle.make(spec)
+    options = strategy.options
+    groups = groups_of(spec, cluster)
+
+    def matrix(step):
+        return reference.partition_matrix(groups(step), workers)
+
+    if workers == 1:  # nobody to exchange with: plain training, also of outer steps
+        reference.adapt_then_combine(replicas, STEPS, lambda _: torch.eye(1, dtype=torch.float64))
+    elif strategy.name == "ds-sync" and options["delay"] not in ("auto", "0"):
+        crossing = groups_of(spec, cluster, lane=1)
+        reference.ds_sync_delayed(
+            replicas,
+            STEPS,
+            int(options["delay"]),
+            groups,
+            lambda step: (crossing(step) or [[]])[0],
+        )
+    elif options.get("order") == "adapt-then-combine":
+        reference.adapt_then_combine(replicas, STEPS, matrix)
+    elif options.get("order") == "combine-then-adapt":
+        reference.combine_then_adapt(replicas, STEPS, matrix)
+    elif strategy.name == "gossip":
+        rounds = max(1, (workers - 1).bit_length())
+        reference.adapt_then_combine(
+            replicas, STEPS, lambda step: reference.shift_matrix(workers, 1 << step % rounds)
+        )
+    elif strategy.name == "local-sgd":
+        reference.local_sgd(replicas, STEPS, int(options["tau"]))
+    elif strategy.name == "dasgd":
+        xi = float(options["xi"]) if options["merge"] == "mix" else None
+        reference.dasgd(replicas, STEPS, int(options["tau"]), int(options["delay"]), xi)
+    elif strategy.name == "diloco":
+        reference.diloco(
+            replicas,
+            STEPS,
+            int(options["tau"]),
+            float(options["outer"]),
+            float(options["momentum"]),
+        )
+    return replicas.weights()
+
+
+def cases_for(workers):
+    flat_cluster = FLAT.format(workers)
+    specs = [
+        "sesgd:bucket=layer",
+        "sesgd:bucket=single,order=combine-then-adapt",
+        "sesgd:schedule=random,group=2",
+        "ds-sync:bucket=layer,order=adapt-then-combine",
+        "ds-sync:order=combine-then-adapt",
+        "dasgd:tau=4,delay=2",
+        "dasgd:tau=3,delay=3",
+        "dasgd:tau=4,delay=1,merge=mix,xi=0.25",
+        "local-sgd:tau=5",
+        "gossip",
+        "diloco:tau=10",
+    ]
+    cases = [(spec, flat_cluster) for spec in specs]
+    if workers in SHAPES:
+        racks = RACKS.format(SHAPES[workers])
+        cases += [
+            ("ds-sync:pattern=bottleneck,delay=0,bucket=layer", racks),
+            ("ds-sync:pattern=bottleneck,delay=0,order=combine-then-adapt", racks),
+            ("ds-sync:pattern=bottleneck,delay=3,bucket=layer", racks),
+        ]
+    return cases
+
+
+class Mixing(unittest.TestCase):
+    def check(self, workers, make_optimizer=momentum):
+        cases = cases_for(workers)
+        answers = run(workers, train, cases, make_optimizer, seconds=280)
+        for k, (spec, cluster) in enumerate(cases):
+            right = expected(spec, cluster, workers, make_optimizer)
+            with self.subTest(spec=spec, workers=workers):
+                for rank in range(workers):
+                    self.assertLessEqual(distance(answers[rank][k], right[rank]), BOUND)
+
+    def test_one_worker(self):
+        self.check(1)
+
+    def test_two_workers(self):
+        self.check(2)
+
+    def test_four_workers(self):
+        self.check(4)
+
+    def test_the_reference_tells_rules_apart(self):
+        cluster = FLAT.format(4)
+        a, b = (
+            expected(f"sesgd:order={order}", cluster, 4, momentum)
+            for order in ("adapt-then-combine", "combine-then-adapt")
+        )
+        self.assertGreater(distance(a, b), 1e-4)
+
+
+class Long(Mixing):
+    def test_three_workers(self):
+        self.check(3)
+
+    def test_six_workers(self):
+        self.check(6)
+
+    def test_eight_workers(self):
+        self.check(8)
+
+    def test_adamw(self):
+        self.check(4, adamw)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    unittest.main()

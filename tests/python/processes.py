@@ -1,0 +1,88 @@
+"""Workers as forked processes: torch is imported once, in the parent."""
+
+import contextlib
+import os
+import pickle
+import select
+import signal
+import time
+import traceback
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import riffle
+import torch
+
+# The first optimizer imports half of torch; once, here, is enough.
+torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1)
+torch.set_num_threads(1)
+
+
+class WorkerFailed(AssertionError):
+    pass
+
+
+def job_name() -> str:
+    """Jobs of one host must not share a name."""
+    return f"test-{uuid.uuid4().hex}"
+
+
+def _child(write: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    try:
+        answer = (True, function(*arguments))
+    except BaseException:
+        answer = (False, traceback.format_exc())
+    with os.fdopen(write, "wb") as pipe:
+        pickle.dump(answer, pipe)
+    os._exit(0)
+
+
+def start(function: Callable[..., Any], *arguments: Any) -> tuple[int, int]:
+    """Forks a worker; gives its process id and where to read its answer."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        _child(write, function, arguments)
+    os.close(write)
+    return pid, read
+
+
+def _read_all(reads: list[int], deadline: float) -> list[bytes]:
+    texts = dict.fromkeys(reads, b"")
+    open_reads = set(reads)
+    while open_reads and time.monotonic() < deadline:
+        for read in select.select(list(open_reads), [], [], 0.5)[0]:
+            part = os.read(read, 1 << 20)
+            texts[read] += part
+            if not part:
+                open_reads.discard(read)
+    return [texts[read] for read in reads]
+
+
+def gather(workers: list[tuple[int, int]], seconds: float = 100) -> list[Any]:
+    """What each worker answered; (False, why) where it failed. None stays behind."""
+    texts = _read_all([read for _, read in workers], time.monotonic() + seconds)
+    for pid, read in workers:
+        os.close(read)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return [pickle.loads(text) if text else (False, "no answer in time") for text in texts]
+
+
+def run(
+    size: int, function: Callable[..., Any], *arguments: Any, seconds: float = 100
+) -> list[Any]:
+    """function(engine, *arguments) on `size` workers joined by shared memory; their answers."""
+    job = job_name()
+
+    def worker(rank: int) -> Any:
+        return function(riffle.shm_engine(job, rank, size), *arguments)
+
+    answers = gather([start(worker, rank) for rank in range(size)], seconds)
+    failed = [f"rank {rank}: {value}" for rank, (fine, value) in enumerate(answers) if not fine]
+    if failed:
+        raise WorkerFailed(f"of {size} workers\n" + "\n".join(failed))
+    return [value for _, value in answers]

@@ -1,0 +1,54 @@
+"""Small models and data that every worker, and the reference, make alike."""
+
+from collections.abc import Callable
+
+import torch
+
+BATCH = 8
+
+
+def perceptron(dtype: torch.dtype = torch.float64) -> torch.nn.Module:
+    torch.manual_seed(7)
+    return torch.nn.Sequential(
+        torch.nn.Linear(12, 20),
+        torch.nn.Tanh(),
+        torch.nn.Linear(20, 16),
+        torch.nn.Tanh(),
+        torch.nn.Linear(16, 5),
+    ).to(dtype)
+
+
+def batch(rank: int, step: int, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, ...]:
+    """Different on every worker and step."""
+    random = torch.Generator().manual_seed(1000 * step + rank)
+    x = torch.randn(BATCH, 12, generator=random, dtype=torch.float64)
+    y = torch.randint(0, 5, (BATCH,), generator=random)
+    return x.to(dtype), y
+
+
+def momentum(parameters: object) -> torch.optim.Optimizer:
+    return torch.optim.SGD(parameters, lr=0.05, momentum=0.9, weight_decay=1e-3)
+
+
+def adamw(parameters: object) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(parameters, lr=0.005)
+
+
+OPTIMIZERS: dict[str, Callable[[object], torch.optim.Optimizer]] = {
+    "momentum": momentum,
+    "adamw": adamw,
+}
+
+
+def loss_of(model: torch.nn.Module, data: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    return torch.nn.functional.cross_entropy(model(data[0]), data[1])
+
+
+def flat(model: torch.nn.Module) -> torch.Tensor:
+    """All parameters as one vector."""
+    return torch.cat([p.detach().flatten() for p in model.parameters()]).clone()
+
+
+def distance(a: torch.Tensor, b: torch.Tensor) -> float:
+    """|a - b| / |b|"""
+    return float((a.double() - b.double()).norm() / b.double().norm())
