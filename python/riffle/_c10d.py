@@ -1,7 +1,7 @@
 """Sessions over a process group of torch.distributed: Gloo, NCCL, MPI, so GPUs too.
 
 The same calls as the C++ session's (include/riffle/session.h), on torch tensors of the model's
-device. Groups of a program become process groups when they first appear. `dear`'s two halves are
+device. All groups of a period become process groups at the start. `dear`'s two halves are
 one all-reduce, awaited at the optimizer's step; its update still comes in the next forward.
 """
 
@@ -29,13 +29,23 @@ class C10d:
         self.size: int = dist.get_world_size(self.group)
         self._groups: dict[tuple[tuple[int, ...], int], Any] = {}
 
-    def group_of(self, ranks: list[int], lane: int) -> Any:
-        """A process group of some of our ranks; its members ask in the same order."""
-        key = (tuple(ranks), lane)
-        if key not in self._groups:
-            everybody = [dist.get_global_rank(self.group, rank) for rank in ranks]
-            self._groups[key] = dist.new_group(everybody, use_local_synchronization=True)
-        return self._groups[key]
+    def make_groups(self, exchanges: list[_core.Exchange]) -> None:
+        """Process groups for all groups of these exchanges; all ranks make all, in one order."""
+        whole = list(range(self.size))
+        for exchange in exchanges:
+            key = (tuple(exchange.group), exchange.lane)
+            if len(exchange.group) == 1 or key in self._groups:
+                continue
+            if exchange.group == whole and exchange.lane == 0:
+                self._groups[key] = self.group
+            elif self.size != dist.get_world_size():
+                raise UsageError("a strategy with groups needs the process group of the world")
+            else:
+                self._groups[key] = dist.new_group(exchange.group)
+
+    def group_of(self, exchange: _core.Exchange) -> Any:
+        """The process group of an exchange."""
+        return self._groups[tuple(exchange.group), exchange.lane]
 
 
 @dataclass
@@ -87,11 +97,14 @@ class C10dSession:
     # --- Layout.
 
     def _lay_out(self) -> None:
-        period = self.strategy.traits(self.world, self.buckets).period or 8
+        period = self.strategy.traits(self.world, self.buckets).period
+        if period == 0:
+            raise UsageError("random groups never repeat, and each would need a process group")
         programs = [self.strategy.program(t, self.world, self.buckets) for t in range(period)]
         exchanges = [e for program in programs for e in program.exchanges]
         for exchange in exchanges:
             check(exchange)
+        self._engine.make_groups(exchanges)
         self.keeps_gradients = any(e.payload == "gradient" for e in exchanges)
         self.keeps_weights = any(e.payload == "weight" for e in exchanges)
         self.keeps_state = False
@@ -156,7 +169,7 @@ class C10dSession:
             if len(e.group) == 1 or self.rank not in e.group:
                 continue
             flat = (self._gradient if e.payload == "gradient" else self._weight)[e.bucket]
-            group = self._engine.group_of(e.group, e.lane)
+            group = self._engine.group_of(e)
             outer = self._outer.get(id(flat))
             self._flights.append(Flight(e, self.step, self.rank, flat, group, outer))
             self.steps_per_bucket |= e.start == "bucket_stepped"

@@ -55,7 +55,7 @@ class C10d(unittest.TestCase):
     def test_all_rules(self):
         size = 4
         exact = [(spec, None) for spec in EXACT]
-        mixing = cases_for(size)
+        mixing = [case for case in cases_for(size) if "random" not in case[0]]
         with tempfile.TemporaryDirectory() as folder:
             workers = [start(train, rank, size, folder, exact + mixing) for rank in range(size)]
             answers = gather(workers, 280)
