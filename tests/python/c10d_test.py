@@ -4,12 +4,13 @@ import os
 import tempfile
 import unittest
 
-import riffle
 import torch
 import torch.distributed as dist
 from mixing_test import STEPS, cases_for, expected
 from processes import gather, start
 from tasks import batch, distance, flat, loss_of, momentum, perceptron
+
+import riffle
 
 EXACT = ["wfbp", "dear:bucket=1KiB", "mg-wfbp"]
 

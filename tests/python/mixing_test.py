@@ -3,10 +3,11 @@
 import unittest
 
 import reference
-import riffle
 import torch
 from processes import run
 from tasks import adamw, batch, distance, flat, loss_of, momentum, perceptron
+
+import riffle
 
 STEPS = 50
 BOUND = 1e-10

@@ -8,11 +8,12 @@ import unittest
 import warnings
 
 import reference
-import riffle
 import torch
 from core_test import Pairs  # registers "pairs"
 from processes import gather, job_name, run, start
 from tasks import adamw, batch, distance, flat, loss_of, momentum, perceptron
+
+import riffle
 
 SESGD = "sesgd:bucket=layer"
 DEAR = "dear:bucket=1KiB"
