@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include "collective/point_to_point.h"
@@ -143,7 +144,7 @@ double percentile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
   const auto last = static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(share * last + 0.5)];
+  return values[static_cast<std::size_t>(std::lround(share * last))];
 }
 
 std::vector<Cell> cells() {

@@ -33,9 +33,10 @@ std::string pictures(const std::vector<Program>& programs, const World& world, i
     drawn.push_back(draw_groups(title, programs[first], 0, world, style));
     first = end;
   }
-  const std::string text = beside(drawn, style);
-  if (text.find('*') == std::string::npos) return text;
-  return text + "A star: this one also meets the other stars, over several steps.\n";
+  std::string text = beside(drawn, style);
+  if (text.find('*') != std::string::npos)
+    text += "A star: this one also meets the other stars, over several steps.\n";
+  return text;
 }
 
 std::string bucket_lines(const Simulation& result) {
@@ -67,6 +68,7 @@ std::vector<Program> first_programs(const NamedStrategy& strategy, const World& 
                                     const BucketPlan& buckets, const Traits& traits) {
   const int count = traits.period == 0 ? 8 : std::min(traits.period, 256);
   std::vector<Program> programs;
+  programs.reserve(static_cast<std::size_t>(count));
   for (Step step = 0; step < count; ++step)
     programs.push_back(strategy->program(step, world, buckets));
   return programs;
@@ -92,7 +94,7 @@ std::string explain(const Arguments& arguments, GroupStyle style) {
   text +=
       heading("Who meets whom (a letter is a group, a row a rack or neighbours)", colour) + "\n";
   text += pictures(programs, world, arguments.steps, style) + repetition(traits) + "\n\n";
-  std::vector<std::string> meanings{
+  const std::vector<std::string> meanings{
       traits.exact ? "Training is synchronous SGD: the mathematics is unchanged."
                    : "Workers keep weights of their own and mix them.",
       agreement_sentence(proof), staleness_sentence(traits),

@@ -69,7 +69,7 @@ void run(Arguments& arguments) {
   const auto specs = expand_strategies(arguments.strategies, table);
   check(arguments, specs.size());
   for (const std::string& each : arguments.events)
-    for (Change& change : load_changes(each)) arguments.options.changes.push_back(change);
+    for (const Change& change : load_changes(each)) arguments.options.changes.push_back(change);
   Results results;
   std::string drawings;
   {

@@ -109,7 +109,9 @@ def unchecked(build: Path, all_files: bool) -> list[tuple[str, Path]]:
         output = re.search(r" -o (\S+) ", entry["command"])[1]
         if output not in headers:
             sys.exit(f"{source} is not built; run tools/build --tests first")
-        mark = marks / key_of(entry, headers[output], common)
+        folder = ROOT / Path(source).parts[0] / ".clang-tidy"  # adds to the one above it
+        config = common + (hash_of(folder) if folder.exists() else "")
+        mark = marks / key_of(entry, headers[output], config)
         if mark.exists():
             mark.touch()
         elif wanted is None or not wanted.isdisjoint(headers[output]):

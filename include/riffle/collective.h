@@ -52,6 +52,8 @@ struct CollectiveOptions {
   std::span<const Group> racks = {};
   // Of the whole call.
   Seconds timeout{600};
+  // Called beside threads that compute: sleep soon instead of spinning.
+  bool background = false;
   // Of the membership; never goes back.
   std::uint32_t epoch = 0;
   // For the error.

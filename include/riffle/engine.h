@@ -8,8 +8,9 @@
 // of the process's messages along. A rank that makes none of these calls sends and receives only
 // what fits the engine's own buffers, so wait for what you started; heartbeats go on regardless.
 //
-// Waiting. Every wait has a deadline. A waiting thread spins shortly (only where no cores are
-// shared), yields a bounded number of times and then sleeps; blocked workers cost next to nothing.
+// Waiting. Every wait has a deadline. A waiting thread spins (about a millisecond, only
+// where no cores are shared), yields a bounded number of times and then sleeps; blocked workers
+// cost next to nothing.
 //
 // Failure. Liveness is judged by heartbeats from a thread of their own, never by how long something
 // takes: a peer that computes for a minute is alive. A rank is failed when its process is gone, its
@@ -80,6 +81,9 @@ struct Wait {
   // the neighbours. A rank that has closed its engine in good order counts only where it is the
   // peer itself: it may have finished its part.
   std::span<const Rank> watch = {};
+  // The waiting thread works beside others of its process that want the core: it sleeps soon
+  // instead of spinning.
+  bool background = false;
 };
 
 class Engine;
@@ -207,6 +211,8 @@ class HostMemory {
 
   // All ranks of this host, ascending, ourselves included.
   [[nodiscard]] virtual const Group& ranks() const = 0;
+  // More ranks on this host than cores: who waits stands in somebody's way.
+  [[nodiscard]] virtual bool crowded() const = 0;
   // The board of a rank of this host: board_bytes() long, on a page boundary.
   [[nodiscard]] virtual std::byte* board(Rank rank) = 0;
   [[nodiscard]] virtual std::size_t board_bytes() const = 0;

@@ -37,6 +37,7 @@ struct Call {
   std::uint32_t epoch = 0;
   int bucket = -1;
   Step step = -1;
+  bool background = false;  // of this member alone
 
   [[nodiscard]] bool adds() const {
     return operation == Operation::all_reduce || operation == Operation::reduce_scatter ||

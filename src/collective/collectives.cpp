@@ -50,6 +50,7 @@ Call make_call(Operation operation, const Group& group, Elements data,
   call.epoch = options.epoch;
   call.bucket = options.bucket;
   call.step = options.step;
+  call.background = options.background;
   return call;
 }
 

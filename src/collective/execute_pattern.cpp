@@ -260,7 +260,10 @@ std::byte* PatternOperation::at(std::size_t element) const {
 }
 
 Wait PatternOperation::how() const {
-  return {.deadline = deadline_, .context = call_.context(), .watch = call_.group.ranks()};
+  return {.deadline = deadline_,
+          .context = call_.context(),
+          .watch = call_.group.ranks(),
+          .background = call_.background};
 }
 
 }  // namespace riffle

@@ -254,7 +254,10 @@ void HostCall::throw_abandoned(int member) const {
 // ---------------------------------------------------------------------------- waiting
 
 Wait HostCall::how() const {
-  return {.deadline = deadline_, .context = call_.context(), .watch = lane_.others_};
+  return {.deadline = deadline_,
+          .context = call_.context(),
+          .watch = lane_.others_,
+          .background = call_.background};
 }
 
 void HostCall::wait_for(int member, HostMemory::Ready ready) {

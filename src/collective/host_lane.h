@@ -108,6 +108,8 @@ class HostCall {
     return call_.group.ranks()[static_cast<std::size_t>(member)];
   }
 
+  // Members share cores.
+  [[nodiscard]] bool crowded() const { return lane_.memory_.crowded(); }
   // A slot of ours that nobody reads any more.
   std::byte* slot();
   [[nodiscard]] HostMemory::Location location_of(const std::byte* in_own_area) const;

@@ -1,9 +1,9 @@
 // Staged: data in ordinary memory goes through rings of four chunks in memory that all map. Each
 // member copies in what others need of a chunk, adds up its own piece of everybody's, and copies
-// out the results; while one chunk is added the next is copied in and the last copied out. Members
-// follow each other's counters: there is no meeting. After an error the chunks that were copied out
-// hold the result, the rest what it was: undefined as a whole. (A reduce_scatter has changed only
-// the own slice.)
+// out the results; while one chunk is added the next is copied in and the last copied out, or all
+// four one after the other where members share cores. Members follow each other's counters: there
+// is no meeting. After an error the chunks that were copied out hold the result, the rest what it
+// was: undefined as a whole. (A reduce_scatter has changed only the own slice.)
 #include <algorithm>
 #include <cstring>
 
@@ -107,15 +107,32 @@ class Scattered : Stage {
     const bool adds = host_.call().adds();
     const bool shares = host_.call().operation != Operation::reduce_scatter;
     begin(chunks_);
+    if (host_.crowded())
+      run_in_turns(adds, shares);
+    else
+      run_pipelined(adds, shares);
+    end(chunks_);
+  }
+
+ private:
+  void run_pipelined(bool adds, bool shares) {
     for (std::uint32_t t = 0; t < chunks_ + 2; ++t) {
       if (t < chunks_) copy_in(t, adds);
       if (adds && t >= 1 && t < chunks_ + 1) reduce(t - 1, shares);
       if (t >= 2) collect(t - 2, adds, shares);
     }
-    end(chunks_);
+  }
+  // As much as fits the ring before waiting for others: where cores are shared, every wait is a
+  // switch to another member.
+  void run_in_turns(bool adds, bool shares) {
+    for (std::uint32_t first = 0; first < chunks_; first += LaneArea::chunks) {
+      const std::uint32_t last = std::min(chunks_, first + LaneArea::chunks);
+      for (std::uint32_t t = first; t < last; ++t) copy_in(t, adds);
+      for (std::uint32_t t = first; t < last && adds; ++t) reduce(t, shares);
+      for (std::uint32_t t = first; t < last; ++t) collect(t, adds, shares);
+    }
   }
 
- private:
   [[nodiscard]] Slice slice(int member) const {
     return slice_of(data_.count, data_.dtype, host_.members(), member);
   }

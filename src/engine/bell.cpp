@@ -8,6 +8,8 @@ namespace riffle {
 
 namespace {
 
+constexpr int pauses_between_looks = 4;
+
 // Cores this process may use, which a container or taskset may have cut down.
 int usable_cores() {
   cpu_set_t set;
@@ -26,15 +28,20 @@ void pause() {
 
 }  // namespace
 
-Patience Patience::of(int ranks_on_host) {
-  if (ranks_on_host <= usable_cores()) return {.spins = 2000, .yields = 200};
-  return {.spins = 0, .yields = 50};
+bool crowded(int ranks_on_host) {
+  return ranks_on_host > usable_cores();
+}
+
+Patience Patience::of(bool crowded) {
+  if (crowded) return {.spins = 0, .yields = 50};
+  return {.spins = 15000, .yields = 200};
 }
 
 bool look(const Patience& patience, HostMemory::Ready ready) {
   if (ready()) return true;
   for (int i = 0; i < patience.spins; ++i) {
-    pause();
+    // Looking takes the cache line away from the one who is about to write it.
+    for (int j = 0; j < pauses_between_looks; ++j) pause();
     if (ready()) return true;
   }
   for (int i = 0; i < patience.yields; ++i) {

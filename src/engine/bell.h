@@ -42,13 +42,17 @@ struct alignas(64) Bell {
   }
 };
 
+// Whether more ranks are on this host than cores that this process may use.
+bool crowded(int ranks_on_host);
+
 // How long to look before sleeping. Spinning helps only when every rank of the host has a core of
-// its own; a yield with nobody else to run is a slow spin, and gives way where cores are shared.
-// Both are bounded, so a blocked worker costs microseconds, not a core.
+// its own, and then for longer than it takes to wake a sleeper: one late member would make all
+// sleep. A yield with nobody else to run is a slow spin, and gives way where cores are shared. Both
+// are bounded, so a blocked worker costs a millisecond, not a core.
 struct Patience {
   int spins = 0;
   int yields = 0;
-  static Patience of(int ranks_on_host);
+  static Patience of(bool crowded);
 };
 
 // Looks, spins and yields; true as soon as ready() is.

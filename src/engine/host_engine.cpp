@@ -37,7 +37,7 @@ HostEngine::HostEngine(HostWorld world)
     : world_(std::move(world)),
       layout_{.size = size()},
       host_ranks_(ranks_of_host(world_)),
-      patience_(Patience::of(host_ranks_.size())),
+      crowded_(riffle::crowded(host_ranks_.size())),
       heap_(*world_.segments[static_cast<std::size_t>(world_.self)], layout_.heap()) {
   std::vector<SegmentHeader*> headers;
   headers.reserve(world_.segments.size());
@@ -230,7 +230,7 @@ void HostEngine::wait(int bell, Ready ready, const Wait& how) {
 
 // `also` are watched besides how.watch; the first of them is named when time runs out.
 void HostEngine::wait_on(Bell& bell, Ready ready, std::span<const Rank> also, const Wait& how) {
-  if (look(patience_, ready)) return;
+  if (look(Patience::of(crowded_ || how.background), ready)) return;
   const auto failed = [&](Rank rank) { return failure(rank).has_value(); };
   const auto broke = [&](Rank rank) { return liveness_->broken(rank); };
   while (true) {

@@ -47,6 +47,7 @@ class HostEngine final : public Engine, public HostMemory {
   void mark_failed(Rank rank, CommFailure failure) override;
 
   [[nodiscard]] const Group& ranks() const override { return host_ranks_; }
+  [[nodiscard]] bool crowded() const override { return crowded_; }
   [[nodiscard]] std::byte* board(Rank rank) override;
   [[nodiscard]] std::size_t board_bytes() const override { return layout_.board_bytes(); }
   [[nodiscard]] std::optional<Location> locate(const std::byte* data,
@@ -72,7 +73,7 @@ class HostEngine final : public Engine, public HostMemory {
   HostWorld world_;
   Layout layout_;
   Group host_ranks_;
-  Patience patience_;
+  bool crowded_;
   Heap heap_;
   std::unique_ptr<Liveness> liveness_;
   std::unique_ptr<Mailbox> mailbox_;

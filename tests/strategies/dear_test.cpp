@@ -67,7 +67,7 @@ TEST(Dear, OptimalSplitEqualsBruteForce) {
     const Curve second(LinearCost{Seconds(std::exp(random.uniform(-11, -6))),
                                   {std::exp(random.uniform(-23, -19))}});
     double best = 1e9;
-    for (int cuts = 0; cuts < 1 << (count - 1); ++cuts) {
+    for (unsigned cuts = 0; cuts < 1U << (count - 1); ++cuts) {
       std::vector<int> layers_each{1};
       for (int i = 0; i + 1 < count; ++i)
         if ((cuts >> i) & 1)

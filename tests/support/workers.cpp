@@ -43,10 +43,10 @@ Workers::Workers(int count, const std::function<void(Rank)>& body) {
 }
 
 Workers::~Workers() {
-  for (std::size_t r = 0; r < pids_.size(); ++r) {
-    if (pids_[r] <= 0) continue;
-    kill(pids_[r], SIGKILL);
-    waitpid(pids_[r], nullptr, 0);
+  for (const pid_t pid : pids_) {
+    if (pid <= 0) continue;
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
   }
 }
 
