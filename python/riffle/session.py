@@ -62,7 +62,8 @@ class Session:
         # Late: everything happens at optimizer.step().
         self._may_overlap = overlap and all(o.updates_any_subset() for o in self._optimizers)
         self._watches = self._needs.per_bucket or self._needs.postpones
-        self._late = self._watches
+        self._late = self._late_next = self._watches
+        self._begun = False  # a late step's exchanges have been started
         self._average = WeightAverage(self._parameters, self._buffers) if swa else None
 
         self._in_backward = False
@@ -207,7 +208,8 @@ class Session:
         if self.core.keeps_state:
             self._share_state()
         self.core.end_step()
-        self._pending = False
+        self._late = self._late_next
+        self._pending = self._begun = False
         self._ready.clear()
         self._versions.clear()
         self._merged.clear()
@@ -268,8 +270,9 @@ class Session:
 
     def _begin_late(self) -> None:
         """The step's exchanges, started by the first optimizer.step() after backward."""
-        if self._stepped:
+        if self._begun:
             return
+        self._begun = True
         changed = next((self._names[i] for i in self._changed()), None)
         if any(getattr(o.optimizer, "grad_scale", None) is not None for o in self._optimizers):
             changed = self._names[0]  # the optimizer itself will unscale it
@@ -282,7 +285,7 @@ class Session:
         if not self._may_overlap:
             return
         if changed is None:
-            self._late = False  # from the next step on
+            self._late_next = False
         else:
             self._may_overlap = False
             warnings.warn(

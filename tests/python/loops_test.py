@@ -1,0 +1,201 @@
+"""What training loops do besides forward, backward and step."""
+
+import unittest
+
+import riffle
+import torch
+from processes import run
+from tasks import batch, distance, flat, loss_of, momentum, perceptron
+
+EXACT = ["wfbp", "dear:bucket=1KiB"]
+SESGD = "sesgd:bucket=layer"
+BOUND = 1e-10
+STEPS = 12
+
+
+def on_one_worker(workers, loop, make_model=perceptron):
+    """What exact strategies must give: one model, the loss averaged over all workers' batches."""
+    model = make_model()
+
+    def loss(step):
+        return sum(loss_of(model, batch(rank, step)) for rank in range(workers)) / workers
+
+    loop(model, loss, None)
+    return flat(model)
+
+
+def on_a_worker(engine, spec, loop, make_model=perceptron, **options):
+    """The same loop, distributed."""
+    model = make_model()
+    loop(model, lambda step: loss_of(model, batch(engine.rank, step)), (engine, spec, options))
+    return flat(model)
+
+
+def sync(model, optimizer, how):
+    if how is None:
+        return riffle.sync(model, optimizer)
+    engine, spec, options = how
+    return riffle.sync(model, optimizer, spec, engine=engine, **options)
+
+
+def accumulating(model, loss, how):
+    optimizer = momentum(model.parameters())
+    with sync(model, optimizer, how) as session:
+        for step in range(STEPS):
+            with session.no_sync():
+                loss(2 * step).backward()
+            loss(2 * step + 1).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+def accumulating_without_no_sync(model, loss, how):
+    optimizer = momentum(model.parameters())
+    with sync(model, optimizer, how):
+        for step in range(STEPS):
+            loss(2 * step).backward()
+            loss(2 * step + 1).backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=False)
+
+
+def clipping(model, loss, how):
+    optimizer = momentum(model.parameters())
+    with sync(model, optimizer, how) as session:
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss(step).backward()
+            session.clip_grad_norm_(0.3)
+            optimizer.step()
+
+
+def clipping_by_torch(model, loss, how):
+    optimizer = momentum(model.parameters())
+    with sync(model, optimizer, how):
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss(step).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.3)
+            optimizer.step()
+
+
+def groups_and_schedule(model, loss, how):
+    layers = [module for module in model if isinstance(module, torch.nn.Linear)]
+    groups = [{"params": layers[0].parameters(), "lr": 0.01}, {"params": layers[1].parameters()}]
+    optimizer = torch.optim.Adam(groups, lr=0.004)
+    last = torch.optim.SGD(layers[2].parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=3, gamma=0.5)
+    with sync(model, [optimizer, last], how):
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            last.zero_grad()
+            loss(step).backward()
+            optimizer.step()
+            last.step()
+            schedule.step()
+
+
+def closures(model, loss, how):
+    optimizer = momentum(model.parameters())
+    with sync(model, optimizer, how):
+        for step in range(STEPS):
+
+            def closure(step=step):
+                optimizer.zero_grad()
+                value = loss(step)
+                value.backward()
+                return value
+
+            optimizer.step(closure)
+
+
+class Odd(torch.nn.Module):
+    """A frozen, a shared and a never used parameter; one module used through functions only."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.first = torch.nn.Linear(12, 5)
+        self.first.bias.requires_grad = False
+        self.shared = torch.nn.Linear(5, 5)
+        self.again = torch.nn.Linear(5, 5)
+        self.again.weight = self.shared.weight
+        self.unused = torch.nn.Linear(5, 5)
+        self.borrowed = torch.nn.Linear(5, 5)
+        self.double()
+
+    def forward(self, x):
+        borrowed = torch.nn.functional.linear(self.first(x), self.borrowed.weight)
+        return self.again(torch.tanh(self.shared(borrowed)))
+
+
+def plain(model, loss, how):
+    optimizer = momentum(p for p in model.parameters() if p.requires_grad)
+    with sync(model, optimizer, how):
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss(step).backward()
+            optimizer.step()
+
+
+class Compiled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.compile(perceptron(), backend="aot_eager")
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+class Checkpointed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = perceptron()
+
+    def forward(self, x):
+        return torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=False)
+
+
+class Loops(unittest.TestCase):
+    def same_as_one_worker(self, loop, specs=EXACT, make_model=perceptron, workers=2):
+        right = on_one_worker(workers, loop, make_model)
+        for spec in specs:
+            with self.subTest(loop=loop.__name__, spec=spec):
+                for weights in run(workers, on_a_worker, spec, loop, make_model):
+                    self.assertLessEqual(distance(weights, right), BOUND)
+
+    def test_accumulation(self):
+        self.same_as_one_worker(accumulating)
+        self.same_as_one_worker(accumulating_without_no_sync, ["wfbp", "bsp"])
+
+    def test_clipping(self):
+        self.same_as_one_worker(clipping)
+        self.same_as_one_worker(clipping_by_torch, ["wfbp"])
+
+    def test_groups_schedules_several_optimizers_closures(self):
+        self.same_as_one_worker(groups_and_schedule)
+        self.same_as_one_worker(closures)
+
+    def test_odd_models(self):
+        self.same_as_one_worker(plain, EXACT, Odd)
+        self.same_as_one_worker(plain, EXACT, Checkpointed)
+
+    def test_compiled_models(self):
+        self.same_as_one_worker(plain, EXACT, Compiled)
+        self.assertEqual(self.run_sesgd(plain, make_model=Compiled), 0)
+
+    def run_sesgd(self, loop, make_model=perceptron):
+        """On two workers sesgd averages all of them in each step: they must agree in the end."""
+        a, b = run(2, on_a_worker, SESGD, loop, make_model)
+        return distance(a, b)
+
+    def test_weight_mixing_takes_odd_models_and_accumulation(self):
+        for loop in (accumulating, groups_and_schedule, closures):
+            with self.subTest(loop=loop.__name__):
+                self.assertEqual(self.run_sesgd(loop), 0)
+        self.assertEqual(self.run_sesgd(plain, Odd), 0)
+        self.assertEqual(self.run_sesgd(plain, Checkpointed), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
