@@ -87,14 +87,14 @@ def encode(text: bytes, where: object) -> Tensor:
 
 
 def _words(seed: int, count: int) -> bytes:
-    """A language of 200 words in which each word allows only eight to follow."""
+    """A language of 50 words in which each word allows only four to follow."""
     random = generator(seed, 7)
-    letters = torch.randint(97, 123, (200, 6), generator=random).tolist()
-    lengths = torch.randint(2, 7, (200,), generator=random).tolist()
+    letters = torch.randint(97, 123, (50, 6), generator=random).tolist()
+    lengths = torch.randint(2, 7, (50,), generator=random).tolist()
     words = [bytes(each[:length]) for each, length in zip(letters, lengths, strict=True)]
-    follow = torch.randint(0, 200, (200, 8), generator=random).tolist()
+    follow = torch.randint(0, 50, (50, 4), generator=random).tolist()
     word, text = 0, []
-    for choice in torch.randint(0, 8, (count,), generator=random).tolist():
+    for choice in torch.randint(0, 4, (count,), generator=random).tolist():
         word = follow[word][choice]
         text.append(words[word])
     return b" ".join(text)

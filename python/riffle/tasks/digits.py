@@ -82,10 +82,9 @@ def _glyphs(seed: int, count: int, stream: int) -> Table:
     moves = torch.randint(0, SIDE - 20 + 1, (count, 2), generator=random)
     light = 0.4 + 0.6 * torch.rand(count, 1, 1, generator=random)
     images = 0.5 * torch.rand(count, SIDE, SIDE, generator=random)
-    for y in range(SIDE - 20 + 1):
-        for x in range(SIDE - 20 + 1):
-            here = (moves[:, 0] == y) & (moves[:, 1] == x)
-            images[here, y : y + 20, x : x + 20] += (light * shapes[labels])[here]
+    rows, columns = (moves[:, i, None] + torch.arange(20) for i in (0, 1))
+    each = torch.arange(count)[:, None, None]
+    images[each, rows[:, :, None], columns[:, None, :]] += light * shapes[labels]
     return Table((images.clamp(0, 1) * 255).to(torch.uint8), labels, _prepare)
 
 

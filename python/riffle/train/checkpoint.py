@@ -97,19 +97,18 @@ def _folder_to_read(path: str) -> Path:
     latest = given / LATEST
     try:
         document = json.loads(latest.read_text())
-        if document["riffle"] != "checkpoints":
-            raise KeyError
-        if document["version"] > VERSION:
-            raise UsageError(
-                f"{latest}: is of version {document['version']}, this riffle knows {VERSION}"
-            )
-        return _step_folder(given, int(document["step"]))
+        kind, version = document["riffle"], document["version"]
     except FileNotFoundError:
         raise UsageError(f"{latest}: is missing; no checkpoint was completed there") from None
     except OSError as error:
         raise UsageError(f"{latest}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{latest}: is no list of checkpoints{_hint(given)}") from None
+        kind, version = "", 0
+    if kind != "checkpoints":
+        raise UsageError(f"{latest}: is no list of checkpoints{_hint(given)}")
+    if version > VERSION:
+        raise UsageError(f"{latest}: is of version {version}, this riffle knows {VERSION}")
+    return _step_folder(given, int(document["step"]))
 
 
 def _hint(home: Path, bad: Path | None = None) -> str:
