@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "riffle/engine.h"
+#include "riffle/launch_environment.h"
 
 namespace riffle {
 
@@ -24,6 +25,35 @@ bool shm_is_available();
 // Returns when all ranks have joined. UsageError for a bad rank or size, a job name in use, or not
 // enough memory.
 std::unique_ptr<Engine> make_shm_engine(const ShmOptions& options);
+
+// Processes of one or several hosts, in one world: ranks of one host share memory as with shm, the
+// others are reached over UCX (TCP, or RDMA where the interface is one). Ranks are of one host when
+// they have the machine, the user and the network, IPC and PID namespaces in common.
+struct UcxOptions : EngineOptions {
+  // Where the ranks meet; used while joining only.
+  Store* store = nullptr;
+  // Names the meeting in the store; engines that use one store need different names.
+  std::string job = {};
+  Rank rank = 0;
+  int size = 1;
+  // The interface that carries data and heartbeats: its name or its IPv4 address. By default the
+  // one that reaches the store. Ports are opened there and nowhere else.
+  std::string interface = {};
+  // Ranks with the same text share memory, ranks with another do not: for tests of several hosts on
+  // one. By default this host's identity.
+  std::string host = {};
+  // How long to wait for the others to join; then CommError (absent) names the first that is
+  // missing.
+  Seconds join_timeout{60};
+};
+// The rank's part of a job that a launcher has started.
+UcxOptions ucx_options(const LaunchEnvironment& environment, Store& store);
+// Whether this build has UCX. Without it make_ucx_engine still works where all ranks are of one
+// host.
+bool ucx_is_available();
+// Returns when all ranks have joined. UsageError for a bad rank or size, ranks that disagree, an
+// unknown interface, or no UCX where it is needed; CommError when ranks or the store are missing.
+std::unique_ptr<Engine> make_ucx_engine(const UcxOptions& options);
 
 // Threads of one process, for tests: rank r's engine is used by rank r's thread. The same code as
 // shm but for the segments, which are ordinary memory, and for death, which is injected.

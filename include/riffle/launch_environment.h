@@ -25,6 +25,8 @@ struct LaunchEnvironment {
   bool serve_store = false;
   // Where it then listens: RIFFLE_STORE_BIND, else the store's own host.
   std::string bind;
+  // Interface for data and heartbeats, where one is named: RIFFLE_INTERFACE.
+  std::string interface;
   std::string token;
   // False for a token made from the job's name because nobody gave one: it keeps jobs apart by
   // mistake, not strangers.

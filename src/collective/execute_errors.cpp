@@ -20,6 +20,7 @@ constexpr std::uint32_t notice_round = 0xffffffff;
 constexpr std::array<std::byte, 1> odd_byte{};
 // For messages about failure, which a peer has sent before or takes at once.
 constexpr Seconds patience{1.0};
+constexpr Seconds short_patience{0.1};
 
 struct Notice {
   std::int32_t failure = 0;
@@ -177,10 +178,10 @@ void PatternOperation::give_up(CommFailure failure, Rank culprit,
       for (int member = 0; member < call_.group.size(); ++member)
         if (member != me_ && greeted_[member] == 0 && told[member] == 0)
           tell(member, std::as_bytes(std::span(&notice, 1)), requests);
-    // Members that block see a failed rank for themselves, so there is no hurry to tell them.
+    // Members of one host see a failed rank for themselves; others may hear of it from us alone.
     const bool seen = failure == CommFailure::died || failure == CommFailure::frozen ||
                       failure == CommFailure::absent;
-    finish(requests, after(seen ? Seconds(0) : patience));
+    finish(requests, after(seen ? short_patience : patience));
   } catch (const std::exception&) {
     // Out of memory while failing: the others have their deadlines.
   }

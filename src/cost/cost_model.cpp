@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <map>
+#include <bit>
 
 #include "cost/pattern.h"
 #include "riffle/cost.h"
@@ -18,11 +18,19 @@ bool uniform(const Cluster& cluster, const Group& group) {
   });
 }
 
-// Bytes that cross each link in one round, as a share of the vector. Links are keyed by the
+// Bytes that cross each link in one round, as a share of the vector. Links are numbered by the
 // worker or domain they lead to and their direction.
 class RoundLoad {
  public:
-  explicit RoundLoad(const Cluster& cluster) : cluster_(cluster) {}
+  explicit RoundLoad(const Cluster& cluster)
+      : cluster_(cluster), load_(2 * (cluster.workers.size() + cluster.domains.size()), 0.0) {}
+
+  void clear() {
+    for (const std::size_t link : used_) load_[link] = 0;
+    used_.clear();
+    latency_ = Seconds{};
+    slowest_ = 0;
+  }
 
   void add(Rank from, Rank to, double share) {
     latency_ = std::max(latency_, cluster_.latency(from, to));
@@ -31,62 +39,71 @@ class RoundLoad {
         slowest_ = std::max(slowest_, share / pair.link.bandwidth.bytes_per_second);
         return;
       }
-    worker_out_[from] += share;
-    worker_in_[to] += share;
+    put(from, kOut, cluster_.workers[from].link, share);
+    put(to, kIn, cluster_.workers[to].link, share);
     int a = cluster_.workers[from].domain;
     int b = cluster_.workers[to].domain;
     while (a != b) {
-      if (a > b) {
-        domain_out_[a] += share;
-        a = cluster_.domains[a].parent;
-      } else {
-        domain_in_[b] += share;
-        b = cluster_.domains[b].parent;
-      }
+      int& deeper = a > b ? a : b;
+      put(cluster_.size() + deeper, a > b ? kOut : kIn, cluster_.domains[deeper].uplink, share);
+      deeper = cluster_.domains[deeper].parent;
     }
   }
 
   [[nodiscard]] Seconds latency() const { return latency_; }
   // Seconds for each byte of the vector on the busiest link.
-  [[nodiscard]] double seconds_per_byte() const {
-    double slowest = slowest_;
-    const auto visit = [&](const std::map<int, double>& load, auto&& bandwidth_of) {
-      for (const auto& [index, share] : load)
-        slowest = std::max(slowest, share / bandwidth_of(index).bytes_per_second);
-    };
-    const auto of_worker = [&](int rank) { return cluster_.workers[rank].link.bandwidth; };
-    const auto of_domain = [&](int domain) { return cluster_.domains[domain].uplink.bandwidth; };
-    visit(worker_out_, of_worker);
-    visit(worker_in_, of_worker);
-    visit(domain_out_, of_domain);
-    visit(domain_in_, of_domain);
-    return slowest;
-  }
+  [[nodiscard]] double seconds_per_byte() const { return slowest_; }
 
  private:
+  static constexpr int kOut = 0;
+  static constexpr int kIn = 1;
+
+  void put(int place, int way, const Link& link, double share) {
+    const auto at = static_cast<std::size_t>(2 * place + way);
+    if (load_[at] == 0) used_.push_back(at);
+    load_[at] += share;
+    slowest_ = std::max(slowest_, load_[at] / link.bandwidth.bytes_per_second);
+  }
+
   const Cluster& cluster_;
   Seconds latency_{};
   double slowest_ = 0;
-  std::map<int, double> worker_out_, worker_in_, domain_out_, domain_in_;
+  std::vector<double> load_;
+  std::vector<std::size_t> used_;
 };
 
-// Rounds one after the other, each as long as its farthest message and its busiest link.
+// As long as its farthest message and its busiest link.
+LinearCost round_cost(const Pattern& pattern, int round, RoundLoad& load, const Group& group) {
+  std::vector<Message> messages;
+  load.clear();
+  for (int member = 0; member < pattern.members(); ++member) {
+    messages.clear();
+    pattern.sends(member, round, messages);
+    for (const Message& message : messages)
+      load.add(group.ranks()[message.from], group.ranks()[message.to],
+               static_cast<double>(message.count) / pattern.blocks());
+  }
+  return {load.latency(), {load.seconds_per_byte()}};
+}
+
+// Rounds one after the other.
 LinearCost walk_rounds(const Pattern& pattern, const Cluster& cluster, const Group& group) {
   LinearCost cost;
-  std::vector<Message> messages;
+  RoundLoad load(cluster);
   for (const RoundClass& each : pattern.round_classes()) {
-    RoundLoad load(cluster);
-    for (int member = 0; member < pattern.members(); ++member) {
-      messages.clear();
-      pattern.sends(member, each.round, messages);
-      for (const Message& message : messages)
-        load.add(group.ranks()[message.from], group.ranks()[message.to],
-                 static_cast<double>(message.count) / pattern.blocks());
-    }
-    cost.a += load.latency() * each.times;
-    cost.b.value += load.seconds_per_byte() * each.times;
+    const LinearCost round = round_cost(pattern, each.round, load, group);
+    cost.a += round.a * each.times;
+    cost.b.value += round.b.value * each.times;
   }
   return cost;
+}
+
+// What the closed form of recursive doubling adds where n is not a power of two: the vector of the
+// first round once more.
+double folded_again(const Pattern& pattern, const Cluster& cluster, const Group& group) {
+  if (std::has_single_bit(static_cast<unsigned>(group.size()))) return 0;
+  RoundLoad load(cluster);
+  return round_cost(pattern, 0, load, group).b.value;
 }
 
 // The farthest pair and the slowest link of a group, for the algorithm that has no pattern.
@@ -131,6 +148,8 @@ LinearCost CostModel::line(const Group& group, Collective collective, Algorithm 
     const auto pattern =
         make_pattern(algorithm, collective, group.size(), rack_positions(group, cluster_), shift);
     cost = walk_rounds(*pattern, cluster_, group);
+    if (algorithm == Algorithm::recursive_doubling && collective == Collective::all_reduce)
+      cost.b.value += folded_again(*pattern, cluster_, group);
   }
   cost.b.value += form.reduced * cluster_.gamma.value;
   return cost;

@@ -11,24 +11,32 @@ namespace {
 // A sleeper looks around this often, whatever happens to its bell.
 constexpr auto longest_sleep = std::chrono::milliseconds(100);
 
+// Peers take our last messages at once or are found failed.
+constexpr auto longest_goodbye = std::chrono::seconds(2);
+
 Group ranks_of_host(const HostWorld& world) {
   std::vector<Rank> ranks;
   for (std::size_t r = 0; r < world.hosts.size(); ++r)
-    if (world.hosts[r] == world.hosts[static_cast<std::size_t>(world.self)])
+    if (world.segments[r] != nullptr &&
+        world.hosts[r] == world.hosts[static_cast<std::size_t>(world.self)])
       ranks.push_back(static_cast<Rank>(r));
   return Group(std::move(ranks));
 }
 
-std::vector<Mailbox::Peer> rings_of(const HostWorld& world, const Layout& layout) {
+std::vector<Mailbox::Peer> peers_of(const HostWorld& world, const Layout& layout) {
   const auto ring = [&](Rank from, Rank to) {
     return reinterpret_cast<Ring*>(world.segments[static_cast<std::size_t>(from)]->base() +
                                    layout.ring(to));
   };
-  std::vector<Mailbox::Peer> rings;
-  rings.reserve(world.segments.size());
-  for (Rank r = 0; r < layout.size; ++r)
-    rings.push_back({.out = ring(world.self, r), .in = ring(r, world.self)});
-  return rings;
+  std::vector<Mailbox::Peer> peers(world.segments.size());
+  for (Rank r = 0; r < layout.size; ++r) {
+    const std::size_t at = static_cast<std::size_t>(r);
+    if (world.segments[at] != nullptr)
+      peers[at] = {.out = ring(world.self, r), .in = ring(r, world.self), .address = {}};
+    else
+      peers[at].address = world.addresses[at];
+  }
+  return peers;
 }
 
 }  // namespace
@@ -41,29 +49,57 @@ HostEngine::HostEngine(HostWorld world)
       heap_(*world_.segments[static_cast<std::size_t>(world_.self)], layout_.heap()) {
   std::vector<SegmentHeader*> headers;
   headers.reserve(world_.segments.size());
-  for (const auto& each : world_.segments) headers.push_back(&each->header());
-  const auto wake_own = [own = headers[static_cast<std::size_t>(world_.self)]] {
-    for (Bell& bell : own->bells) bell.ring();
-    own->mail.ring();
-  };
-  liveness_ =
-      std::make_unique<Liveness>(world_.self, headers, world_.pids, world_.options, wake_own);
+  for (const auto& each : world_.segments)
+    headers.push_back(each != nullptr ? &each->header() : &far_.emplace_back());
+  if (world_.beacon != nullptr) world_.beacon->open(world_.beacons, headers);
+  liveness_ = std::make_unique<Liveness>(world_.self, headers, world_.pids, world_.beacon.get(),
+                                         world_.options, [this] { wake_own(); });
   mailbox_ = std::make_unique<Mailbox>(
-      world_.self, rings_of(world_, layout_),
-      [this](Rank rank) { segment(rank).header().mail.ring(); },
-      [this](Rank rank) { return failure(rank).has_value(); });
+      world_.self, peers_of(world_, layout_), world_.network.get(),
+      Mailbox::Callbacks{
+          .wake = [this](Rank rank) { wake(rank); },
+          .failed = [this](Rank rank) { return failure(rank).has_value(); },
+          .left = [this](Rank rank) { liveness_->mark_left(rank); },
+          .lost = [this](Rank rank) { liveness_->mark_failed(rank, CommFailure::died); }});
+  if (world_.network == nullptr) return;
+  pump_ = std::make_unique<Pump>(*mailbox_, world_.network->event_fd(), host_ranks_.size() > 1);
+  running_.store(pump_.get());
 }
 
 HostEngine::~HostEngine() {
   leave();
+  running_.store(nullptr);
+  pump_.reset();
 }
 
+// What was sent must be there before anybody hears that we are gone.
 void HostEngine::leave() {
+  if (std::exchange(has_left_, true)) return;
+  mailbox_->leave(Clock::now() + longest_goodbye);
   segment(world_.self).header().left.store(1, std::memory_order_release);
   for (const auto& each : world_.segments) {
+    if (each == nullptr) continue;
     for (Bell& bell : each->header().bells) bell.ring();
     each->header().mail.ring();
   }
+  if (world_.beacon != nullptr) liveness_->leave();
+}
+
+bool HostEngine::near(Rank rank) const {
+  return world_.segments[static_cast<std::size_t>(rank)] != nullptr;
+}
+
+void HostEngine::wake(Rank rank) {
+  if (near(rank)) segment(rank).header().mail.ring();
+  if (rank != world_.self) return;
+  if (Pump* pump = running_.load()) pump->wake();
+}
+
+void HostEngine::wake_own() {
+  SegmentHeader& own = segment(world_.self).header();
+  for (Bell& bell : own.bells) bell.ring();
+  own.mail.ring();
+  if (Pump* pump = running_.load()) pump->wake();
 }
 
 const Segment& HostEngine::segment(Rank rank) const {
@@ -99,6 +135,31 @@ void HostEngine::throw_failed(std::span<const Rank> ranks, const CommContext& co
     fail(world_.self, *failed, context, liveness_->detail(world_.self));
 }
 
+// `also` are watched besides how.watch; the first of them is named when time runs out.
+template <typename Sleep>
+void HostEngine::wait_on(const Sleep& sleep, Ready ready, std::span<const Rank> also,
+                         const Wait& how) {
+  if (look(Patience::of(crowded_ || how.background), ready)) return;
+  const auto failed = [&](Rank rank) { return failure(rank).has_value(); };
+  const auto broke = [&](Rank rank) { return liveness_->broken(rank); };
+  while (true) {
+    const bool broken = std::any_of(also.begin(), also.end(), failed) ||
+                        std::any_of(how.watch.begin(), how.watch.end(), broke) ||
+                        failed(world_.self);
+    const auto left = how.deadline - Clock::now();
+    if (ready()) return;  // after the looks above: what came before a failure counts
+    if (broken) {
+      throw_failed(also, how.context);
+      for (const Rank rank : how.watch)
+        if (broke(rank)) throw_failed(std::span(&rank, 1), how.context);
+    }
+    if (left <= Clock::duration::zero())
+      fail(also.empty() ? how.watch.front() : also.front(), CommFailure::timed_out, how.context,
+           "");
+    sleep(std::min<std::chrono::nanoseconds>(left, longest_sleep));
+  }
+}
+
 // ---------------------------------------------------------------------------- messages
 
 Request HostEngine::send(Rank to, Tag tag, std::span<const std::byte> data) {
@@ -114,7 +175,7 @@ bool HostEngine::finish(Request& request, const CommContext& context) {
   const Mailbox::State state = mailbox_->take(request.id());
   if (state.outcome == Mailbox::Outcome::pending) {
     if (!failure(state.peer)) return false;
-    // It may have come between our look at the rings and the failure.
+    // It may have come between our look and the failure.
     mailbox_->progress();
     if (!mailbox_->is_pending(request.id())) return finish(request, context);
     cancel(request);
@@ -149,7 +210,7 @@ std::size_t HostEngine::wait_any(std::span<Request> requests, const Wait& how) {
     });
   };
   try {
-    wait_on(segment(world_.self).header().mail, ready, peers, how);
+    wait_for_mail(ready, peers, how);
     for (std::size_t i = 0; i < requests.size(); ++i)
       if (!requests[i].empty() && !mailbox_->is_pending(requests[i].id()) &&
           finish(requests[i], how.context))
@@ -171,7 +232,7 @@ void HostEngine::await_any(std::span<const Request> requests, const Wait& how) {
                                   failure(mailbox_->peer(request.id())).has_value());
     });
   };
-  wait_on(segment(world_.self).header().mail, ready, {}, how);
+  wait_for_mail(ready, {}, how);
 }
 
 void HostEngine::cancel(Request& request) noexcept {
@@ -207,7 +268,9 @@ std::optional<HostMemory::Location> HostEngine::locate(const std::byte* data,
 }
 
 std::byte* HostEngine::view(Rank rank, Location location, std::size_t bytes) {
-  const Segment& theirs = segment(checked(rank));
+  if (!near(checked(rank)))
+    fail(rank, CommFailure::mismatch, {.operation = "view"}, "it is on another host");
+  const Segment& theirs = segment(rank);
   const std::size_t end = theirs.header().end.load(std::memory_order_acquire);
   if (location < layout_.heap() || location > end || bytes > end - location)
     fail(rank, CommFailure::mismatch, {.operation = "view"},
@@ -225,30 +288,17 @@ void HostEngine::ring(std::span<const Rank> ranks, int bell) {
 
 void HostEngine::wait(int bell, Ready ready, const Wait& how) {
   RIFFLE_CHECK(!how.watch.empty());
-  wait_on(segment(world_.self).header().bells[static_cast<std::size_t>(bell)], ready, {}, how);
+  Bell& rung = segment(world_.self).header().bells[static_cast<std::size_t>(bell)];
+  wait_on([&](std::chrono::nanoseconds limit) { rung.sleep(ready, limit); }, ready, {}, how);
 }
 
-// `also` are watched besides how.watch; the first of them is named when time runs out.
-void HostEngine::wait_on(Bell& bell, Ready ready, std::span<const Rank> also, const Wait& how) {
-  if (look(Patience::of(crowded_ || how.background), ready)) return;
-  const auto failed = [&](Rank rank) { return failure(rank).has_value(); };
-  const auto broke = [&](Rank rank) { return liveness_->broken(rank); };
-  while (true) {
-    const bool broken = std::any_of(also.begin(), also.end(), failed) ||
-                        std::any_of(how.watch.begin(), how.watch.end(), broke) ||
-                        failed(world_.self);
-    const auto left = how.deadline - Clock::now();
-    if (ready()) return;  // after the looks above: what came before a failure counts
-    if (broken) {
-      throw_failed(also, how.context);
-      for (const Rank rank : how.watch)
-        if (broke(rank)) throw_failed(std::span(&rank, 1), how.context);
-    }
-    if (left <= Clock::duration::zero())
-      fail(also.empty() ? how.watch.front() : also.front(), CommFailure::timed_out, how.context,
-           "");
-    bell.sleep(ready, std::min<std::chrono::nanoseconds>(left, longest_sleep));
-  }
+void HostEngine::wait_for_mail(Ready ready, std::span<const Rank> also, const Wait& how) {
+  Bell& mail = segment(world_.self).header().mail;
+  const Pump::Busy busy(pump_.get());
+  const auto sleep = [&](std::chrono::nanoseconds limit) {
+    pump_ != nullptr ? pump_->sleep(mail, ready, limit) : mail.sleep(ready, limit);
+  };
+  wait_on(sleep, ready, also, how);
 }
 
 }  // namespace riffle

@@ -46,6 +46,7 @@ constexpr EnvironmentVariable variables[] = {
     {"SLURM_STEP_ID", "Slurm: name of the step; without it this is no task of srun"},
     {"RIFFLE_STORE", "ours: HOST:PORT of the job's store, instead of what is derived above"},
     {"RIFFLE_STORE_BIND", "ours: address or interface on which rank 0 opens the store"},
+    {"RIFFLE_INTERFACE", "ours: interface, or its address, for data between hosts"},
     {"RIFFLE_TOKEN", "ours: the job's token, the same for all ranks; best 32 random characters"},
     {"RIFFLE_JOB", "ours: name of the job, instead of the launcher's"},
     {"RIFFLE_LAUNCHER", "ours: set by a launcher that runs the store itself"},
@@ -148,6 +149,7 @@ std::optional<LaunchEnvironment> read_launch_environment(const GetVariable& gett
   result.store = store_of(get, *found, result.job);
   result.serve_store = result.rank == 0 && !get.text("RIFFLE_LAUNCHER");
   result.bind = get.text("RIFFLE_STORE_BIND").value_or(result.store.host);
+  result.interface = get.text("RIFFLE_INTERFACE").value_or("");
   check_host(result.store.host);
   check_host(result.bind);
 

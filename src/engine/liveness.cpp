@@ -1,7 +1,6 @@
 #include "engine/liveness.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,36 +9,24 @@
 #include <cerrno>
 #include <cstring>
 
+#include "engine/blocked_signals.h"
 #include "riffle/error.h"
 
 namespace riffle {
 
 namespace {
 
+// A peer that has not answered by then learns from our silence.
+constexpr auto longest_goodbye = std::chrono::milliseconds(500);
+
 int open_pidfd(int pid) {
   return pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
 }
 
-// Signals are for the program's own threads.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 Liveness::Liveness(Rank self, std::vector<SegmentHeader*> headers, const std::vector<int>& pids,
-                   const EngineOptions& options, std::function<void()> on_failure)
+                   Beacon* beacon, const EngineOptions& options, std::function<void()> on_failure)
     : self_(self),
       headers_(std::move(headers)),
       options_(options),
@@ -47,7 +34,10 @@ Liveness::Liveness(Rank self, std::vector<SegmentHeader*> headers, const std::ve
       failed_(headers_.size()),
       beats_(headers_.size()),
       silence_(headers_.size()),
-      pidfds_(headers_.size(), -1) {
+      pidfds_(headers_.size(), -1),
+      beacon_(beacon),
+      deaf_(headers_.size()),
+      joined_(beacon == nullptr) {
   if (options_.heartbeat_interval <= Seconds(0) ||
       options_.failure_timeout < 2 * options_.heartbeat_interval)
     usage_error(
@@ -60,16 +50,32 @@ Liveness::Liveness(Rank self, std::vector<SegmentHeader*> headers, const std::ve
     if (pidfds_[r] < 0 && pids[r] != 0 && errno == ESRCH)
       failed_[r].store(static_cast<std::uint8_t>(CommFailure::died));
   }
+  if (beacon_ != nullptr) {
+    // Many peers are told less often; five packets of a timeout may still get lost.
+    const double most = options_.failure_timeout / options_.heartbeat_interval / 5;
+    const double wanted = beacon_->peers() / 8.0;
+    beats_between_beacons_ = std::max(1, static_cast<int>(std::min(most, wanted)));
+  }
   stop_fd_ = eventfd(0, EFD_CLOEXEC);
   RIFFLE_CHECK(stop_fd_ >= 0);
   const BlockedSignals blocked;
   thread_ = std::thread([this] { run(); });
 }
 
-Liveness::~Liveness() {
+void Liveness::stop() {
+  if (!thread_.joinable()) return;
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = write(stop_fd_, &one, sizeof one);
   thread_.join();
+}
+
+void Liveness::leave() {
+  stop();
+  if (beacon_ != nullptr) beacon_->leave(Clock::now() + longest_goodbye);
+}
+
+Liveness::~Liveness() {
+  stop();
   for (const int fd : pidfds_)
     if (fd >= 0) close(fd);
   close(stop_fd_);
@@ -97,6 +103,8 @@ std::string Liveness::detail(Rank rank) const {
     return fmt::format("this rank was silent and rank {} has declared it failed",
                        header.fenced.load() - 1);
   if (header.left.load() != 0) return "it has left the job";
+  if (deaf_[static_cast<std::size_t>(rank)].load())
+    return fmt::format("it has not heard this rank for {}", print(options_.failure_timeout));
   if (failure(rank) == CommFailure::frozen)
     return fmt::format("no heartbeat for {}", print(options_.failure_timeout));
   return "";
@@ -106,6 +114,11 @@ void Liveness::mark_failed(Rank rank, CommFailure failure) {
   if (declare(rank, failure)) on_failure_();
 }
 
+void Liveness::mark_left(Rank rank) {
+  headers_[static_cast<std::size_t>(rank)]->left.store(1, std::memory_order_release);
+  on_failure_();
+}
+
 bool Liveness::declare(Rank rank, CommFailure failure) {
   std::uint8_t expected = alive;
   return failed_[static_cast<std::size_t>(rank)].compare_exchange_strong(
@@ -113,37 +126,78 @@ bool Liveness::declare(Rank rank, CommFailure failure) {
 }
 
 void Liveness::run() {
-  const int interval = std::max(
-      1, static_cast<int>(
-             std::chrono::duration_cast<std::chrono::milliseconds>(options_.heartbeat_interval)
-                 .count()));
-  auto last = Clock::now();
+  const auto interval = std::chrono::duration_cast<Clock::duration>(options_.heartbeat_interval);
+  Deadline last = Clock::now();
+  Deadline next = last;
   while (true) {
-    auto& own = *headers_[static_cast<std::size_t>(self_)];
-    if (!frozen_.load()) own.beats.fetch_add(1, std::memory_order_release);
+    if (last >= next) {
+      beat();
+      next = last + interval;
+    }
+    bool found = sleep(next);
     pollfd stop{.fd = stop_fd_, .events = POLLIN, .revents = 0};
-    bool found = check_processes(interval);
     if (poll(&stop, 1, 0) > 0) return;
-    const auto now = Clock::now();
-    if (!frozen_.load()) found |= check_hearts(now - last);
+    const Deadline now = Clock::now();
+    if (now - next > options_.failure_timeout / 2) stopped_until_ = now;
+    if (!frozen_.load()) {
+      found |= listen();
+      found |= check_hearts(now - last);
+    }
     last = now;
-    if (own.fenced.load(std::memory_order_acquire) != 0)
+    if (headers_[static_cast<std::size_t>(self_)]->fenced.load(std::memory_order_acquire) != 0)
       found |= declare(self_, CommFailure::aborted);
     if (found) on_failure_();
   }
 }
 
-// Sleeps for one interval, or until a peer's process ends or we are to stop.
-bool Liveness::check_processes(int timeout_milliseconds) {
+void Liveness::beat() {
+  if (frozen_.load()) return;
+  headers_[static_cast<std::size_t>(self_)]->beats.fetch_add(1, std::memory_order_release);
+  if (beacon_ != nullptr && rounds_++ % static_cast<std::uint64_t>(beats_between_beacons_) == 0)
+    beacon_->beat();
+}
+
+// Sleeps until then, or until a peer's process ends, a packet comes or we are to stop.
+bool Liveness::sleep(Deadline until) {
   std::vector<pollfd> watched{{.fd = stop_fd_, .events = POLLIN, .revents = 0}};
   for (std::size_t r = 0; r < pidfds_.size(); ++r)
     watched.push_back(
         {.fd = failed_[r].load() == alive ? pidfds_[r] : -1, .events = POLLIN, .revents = 0});
-  if (poll(watched.data(), watched.size(), timeout_milliseconds) <= 0) return false;
+  const bool hears = beacon_ != nullptr && !frozen_.load();
+  watched.push_back({.fd = hears ? beacon_->fd() : -1, .events = POLLIN, .revents = 0});
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+  if (poll(watched.data(), watched.size(), static_cast<int>(std::max<long>(0, left))) <= 0)
+    return false;
   bool found = false;
   for (std::size_t r = 0; r < pidfds_.size(); ++r)
     if (watched[r + 1].revents != 0) found |= declare(static_cast<Rank>(r), CommFailure::died);
   return found;
+}
+
+bool Liveness::listen() {
+  if (beacon_ == nullptr) return false;
+  bool found = false;
+  beacon_->listen(
+      [&](Rank rank) {
+        if (headers_[static_cast<std::size_t>(rank)]->left.load() == 0)
+          found |= declare(rank, CommFailure::died);
+      },
+      [&](Rank rank) { found |= heard_as_failed_by(rank); });
+  return found;
+}
+
+// A rank that we hear counts us as failed. Either we were stopped for so long, and it is right; or
+// the way from us to it is cut, and then there is no talking to it.
+bool Liveness::heard_as_failed_by(Rank rank) {
+  if (Clock::now() - stopped_until_ < 2 * options_.failure_timeout) {
+    std::uint32_t nobody = 0;
+    headers_[static_cast<std::size_t>(self_)]->fenced.compare_exchange_strong(
+        nobody, static_cast<std::uint32_t>(rank) + 1);
+    return true;
+  }
+  if (!declare(rank, CommFailure::frozen)) return false;
+  deaf_[static_cast<std::size_t>(rank)].store(true);
+  return true;
 }
 
 // Silence is counted in time during which this thread ran: when the whole machine was asleep, or we
@@ -156,6 +210,8 @@ bool Liveness::check_hearts(std::chrono::nanoseconds passed) {
   for (std::size_t r = 0; r < headers_.size(); ++r) {
     if (static_cast<Rank>(r) == self_ || failed_[r].load() != alive) continue;
     const std::uint64_t beats = headers_[r]->beats.load(std::memory_order_acquire);
+    if (beats == 0 && !joined_.load()) continue;
+    if (headers_[r]->left.load(std::memory_order_acquire) != 0) continue;
     silence_[r] = beats != beats_[r] ? std::chrono::nanoseconds(0) : silence_[r] + passed;
     beats_[r] = beats;
     if (silence_[r] < options_.failure_timeout) continue;

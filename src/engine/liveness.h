@@ -1,6 +1,8 @@
 // Who is alive. A thread of its own beats this rank's heart and listens to the others', so neither
-// depends on what the workers compute. A process that ends is noticed at once (pidfd), one that is
-// stopped when its heart has been silent for the failure timeout.
+// depends on what the workers compute. A process of this host that ends is noticed at once (pidfd),
+// one that is stopped when its heart has been silent for the failure timeout. Ranks of other hosts
+// are heard through a Beacon: a host or link that is gone is silence too, and a link that is cut
+// one way is told by the end that no longer hears.
 #pragma once
 
 #include <atomic>
@@ -10,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/beacon.h"
 #include "engine/layout.h"
 #include "riffle/engine.h"
 
@@ -18,9 +21,10 @@ namespace riffle {
 class Liveness {
  public:
   // headers[r] is rank r's segment, pids[r] its process (0: not watched by process, as for threads
-  // of one process). `on_failure` runs on the liveness thread whenever a rank was found failed.
+  // of one process). `beacon` hears ranks of other hosts; null where there are none. `on_failure`
+  // runs on the liveness thread whenever a rank was found failed.
   Liveness(Rank self, std::vector<SegmentHeader*> headers, const std::vector<int>& pids,
-           const EngineOptions& options, std::function<void()> on_failure);
+           Beacon* beacon, const EngineOptions& options, std::function<void()> on_failure);
   ~Liveness();
   Liveness(const Liveness&) = delete;
   Liveness& operator=(const Liveness&) = delete;
@@ -32,12 +36,22 @@ class Liveness {
   // What is known beyond the kind, for the error.
   [[nodiscard]] std::string detail(Rank rank) const;
   void mark_failed(Rank rank, CommFailure failure);
+  // A rank of another host has closed its engine in good order.
+  void mark_left(Rank rank);
+  // All ranks have joined: from now on silence counts, also of those not heard yet.
+  void all_joined() { joined_.store(true); }
+  // Stops; with a beacon the other hosts are told that we leave in good order.
+  void leave();
   // The heart stops and the others are no longer listened to, as if the process were stopped.
   void stop_heart() { frozen_.store(true); }
 
  private:
   void run();
-  bool check_processes(int timeout_milliseconds);
+  void stop();
+  bool sleep(Deadline until);
+  bool listen();
+  void beat();
+  bool heard_as_failed_by(Rank rank);
   bool check_hearts(std::chrono::nanoseconds passed);
   bool declare(Rank rank, CommFailure failure);
 
@@ -51,6 +65,12 @@ class Liveness {
   std::vector<std::uint64_t> beats_;               // last seen
   std::vector<std::chrono::nanoseconds> silence_;  // since they last grew, in time we ran ourselves
   std::vector<int> pidfds_;                        // -1: none
+  Beacon* beacon_;
+  int beats_between_beacons_ = 1;
+  std::uint64_t rounds_ = 0;
+  Deadline stopped_until_{};             // when we were last found not to have run
+  std::vector<std::atomic<bool>> deaf_;  // ranks that no longer hear us
+  std::atomic<bool> joined_;
   int stop_fd_ = -1;
   std::atomic<bool> frozen_ = false;
   std::thread thread_;

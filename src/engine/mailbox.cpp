@@ -1,5 +1,7 @@
 #include "engine/mailbox.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -17,6 +19,12 @@ struct WireHeader {
 // Published piece by piece, so that the reader copies one while we write the next.
 constexpr std::size_t piece_bytes = std::size_t{64} << 10;
 
+// Addresses set aside for a message that is kept; memory follows what has arrived.
+constexpr std::size_t longest_reserve = std::size_t{256} << 20;
+
+// A peer that has not taken a few chunks by then is not worth waiting for.
+constexpr auto longest_withdrawal = std::chrono::seconds(1);
+
 template <typename T>
 std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span<const T, 1>(&value, 1));
@@ -24,10 +32,15 @@ std::span<const std::byte> bytes_of(const T& value) {
 
 }  // namespace
 
-Mailbox::Mailbox(Rank self, std::vector<Peer> peers, std::function<void(Rank)> wake,
-                 std::function<bool(Rank)> failed)
-    : self_(self), wake_(std::move(wake)), failed_(std::move(failed)), wires_(peers.size()) {
-  for (std::size_t r = 0; r < peers.size(); ++r) wires_[r].rings = peers[r];
+Mailbox::Mailbox(Rank self, std::vector<Peer> peers, Network* network, Callbacks callbacks)
+    : self_(self), network_(network), callbacks_(std::move(callbacks)), wires_(peers.size()) {
+  std::vector<std::string> addresses;
+  for (std::size_t r = 0; r < peers.size(); ++r) {
+    wires_[r].peer = std::move(peers[r]);
+    addresses.push_back(wires_[r].peer.address);
+  }
+  const std::lock_guard lock(mutex_);
+  if (network_ != nullptr) network_->open(std::move(addresses), *this);
 }
 
 std::uint64_t Mailbox::send(Rank to, Tag tag, std::span<const std::byte> data) {
@@ -40,17 +53,17 @@ std::uint64_t Mailbox::send(Rank to, Tag tag, std::span<const std::byte> data) {
     Wire& wire = wires_[static_cast<std::size_t>(to)];
     if (to == self_) {
       const auto message = begin(to, tag, data.size());
-      std::byte* target = message->id != 0 ? records_[message->id].in.data() : message->kept.data();
-      if (!message->dropped && !data.empty()) std::memcpy(target, data.data(), data.size());
+      std::byte* target = place(*message, data.size());
+      if (target != nullptr && !data.empty()) std::memcpy(target, data.data(), data.size());
       finish(*message);
       records_[id].state.outcome = Outcome::done;
       wrote = true;
     } else {
       wire.outgoing.push_back({.id = id, .tag = tag, .data = data, .copy = {}});
-      if (!wire.closed) wrote = push(wire);
+      if (!wire.closed) wrote = push(to, wire);
     }
   }
-  if (wrote) wake_(to);
+  if (wrote) callbacks_.wake(to);
   return id;
 }
 
@@ -92,23 +105,38 @@ void Mailbox::progress() {
   std::vector<Rank> woken;
   {
     const std::lock_guard lock(mutex_);
+    if (network_ != nullptr) network_->progress();
     for (std::size_t r = 0; r < wires_.size(); ++r) {
       Wire& wire = wires_[r];
       const Rank rank = static_cast<Rank>(r);
       if (rank == self_ || wire.closed) continue;
-      const bool last = failed_(rank);  // asked first: what was sent before a failure counts
-      const bool moved = static_cast<int>(push(wire)) + static_cast<int>(pull(rank, wire)) > 0;
-      if (moved) woken.push_back(rank);
-      wire.closed = last;
+      const bool last = callbacks_.failed(rank);  // asked first: what was sent before it counts
+      if (push(rank, wire)) woken.push_back(rank);
+      if (!wire.remote() && pull(rank, wire)) woken.push_back(rank);
+      if (last) close(rank, wire);
     }
     if (std::exchange(completed_, false)) woken.push_back(self_);
   }
-  for (const Rank rank : woken) wake_(rank);
+  for (const Rank rank : woken) callbacks_.wake(rank);
 }
 
-bool Mailbox::push(Wire& wire) {
+void Mailbox::close(Rank rank, Wire& wire) {
+  if (wire.remote() && !wire.left) {
+    while (network_->progress()) continue;
+    network_->abandon(rank);
+  }
+  wire.closed = true;
+}
+
+bool Mailbox::push(Rank to, Wire& wire) {
+  if (!wire.remote()) return push_ring(wire);
+  push_network(to, wire);
+  return false;  // the network wakes its own
+}
+
+bool Mailbox::push_ring(Wire& wire) {
   bool moved = false;
-  Ring& ring = *wire.rings.out;
+  Ring& ring = *wire.peer.out;
   while (!wire.outgoing.empty()) {
     Outgoing& out = wire.outgoing.front();
     if (!out.header_sent) {
@@ -136,7 +164,7 @@ bool Mailbox::push(Wire& wire) {
 
 bool Mailbox::pull(Rank from, Wire& wire) {
   bool moved = false;
-  Ring& ring = *wire.rings.in;
+  Ring& ring = *wire.peer.in;
   while (true) {
     if (!wire.incoming) {
       if (ring.available() < sizeof(WireHeader)) return moved;
@@ -150,8 +178,7 @@ bool Mailbox::pull(Rank from, Wire& wire) {
       const std::size_t piece =
           std::min({ring.available(), message.bytes - message.arrived, piece_bytes});
       if (piece == 0) return moved;
-      std::byte* target = message.id != 0 ? records_[message.id].in.data() : message.kept.data();
-      ring.take(message.dropped ? nullptr : target + message.arrived, piece);
+      ring.take(place(message, piece), piece);
       message.arrived += piece;
       moved = true;
     }
@@ -160,11 +187,19 @@ bool Mailbox::pull(Rank from, Wire& wire) {
   }
 }
 
+// Where the next bytes of a message go; null when nobody wants them.
+std::byte* Mailbox::place(Message& message, std::size_t bytes) {
+  if (message.dropped) return nullptr;
+  if (message.id != 0) return records_[message.id].in.data() + message.arrived;
+  message.kept.resize(message.arrived + bytes);
+  return message.kept.data() + message.arrived;
+}
+
 std::shared_ptr<Mailbox::Message> Mailbox::begin(Rank from, Tag tag, std::size_t bytes) {
   auto message = std::make_shared<Message>(Message{.tag = tag, .bytes = bytes, .kept = {}});
   const auto waiting = waiting_.find({from, tag});
   if (waiting == waiting_.end()) {
-    message->kept.resize(bytes);
+    message->kept.reserve(std::min(bytes, longest_reserve));
     unexpected_[{from, tag}].push_back(message);
     return message;
   }
@@ -214,21 +249,30 @@ Mailbox::State Mailbox::take(std::uint64_t id) {
 }
 
 void Mailbox::cancel(std::uint64_t id) {
-  const std::lock_guard lock(mutex_);
-  const auto found = records_.find(id);
-  if (found == records_.end()) return;
-  const Record record = found->second;
-  records_.erase(found);
+  bool completed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    forget(id);
+    completed = std::exchange(completed_, false);
+  }
+  if (completed) callbacks_.wake(self_);
+}
+
+void Mailbox::forget(std::uint64_t id) {
+  if (!records_.contains(id)) return;
+  Wire& wire = wires_[static_cast<std::size_t>(records_[id].state.peer)];
+  if (records_[id].in_flight > 0) withdraw(id, wire);
+  const Record record = records_.extract(id).mapped();
   if (record.state.outcome != Outcome::pending) return;
-  Wire& wire = wires_[static_cast<std::size_t>(record.state.peer)];
   if (record.state.is_send) {
     const auto out = std::find_if(wire.outgoing.begin(), wire.outgoing.end(),
                                   [&](const Outgoing& o) { return o.id == id; });
+    if (out == wire.outgoing.end()) return;  // was with a network that is lost
     if (!record.begun) {
       wire.outgoing.erase(out);
     } else {
-      out->copy.assign(out->data.begin(), out->data.end());
-      out->data = out->copy;
+      out->copy = std::make_shared<std::vector<std::byte>>(out->data.begin(), out->data.end());
+      out->data = *out->copy;
       out->id = 0;
     }
   } else if (record.begun) {
@@ -239,6 +283,106 @@ void Mailbox::cancel(std::uint64_t id) {
     std::erase(waiting->second, id);
     if (waiting->second.empty()) waiting_.erase(waiting);
   }
+}
+
+// ---------------------------------------------------------------------------- over the network
+
+void Mailbox::push_network(Rank to, Wire& wire) {
+  while (!wire.outgoing.empty() && network_->has_room(to)) {
+    Outgoing& out = wire.outgoing.front();
+    const Chunk chunk{.tag = out.tag, .bytes = out.data.size(), .offset = out.sent};
+    const auto piece =
+        out.data.subspan(out.sent, std::min(out.data.size() - out.sent, network_->chunk_bytes()));
+    out.sent += piece.size();
+    const bool last = out.sent == out.data.size();
+    const std::uint64_t id = out.id;
+    const auto keep = out.copy;
+    if (last) wire.outgoing.pop_front();
+    if (id != 0) {
+      Record& record = records_[id];
+      record.begun = true;
+      record.posted = last;
+      ++record.in_flight;
+    }
+    network_->send(to, chunk, piece, id, keep);
+  }
+}
+
+bool Mailbox::arrived(Rank from, const Chunk& chunk, std::span<const std::byte> data) {
+  Wire& wire = wires_[static_cast<std::size_t>(from)];
+  if (!wire.incoming) {
+    if (chunk.offset != 0) return false;
+    wire.incoming = begin(from, chunk.tag, chunk.bytes);
+  }
+  Message& message = *wire.incoming;
+  const std::size_t left = message.bytes - message.arrived;
+  if (message.tag != chunk.tag || message.bytes != chunk.bytes || message.arrived != chunk.offset ||
+      data.size() > left || (data.empty() && left > 0))
+    return false;
+  std::byte* target = place(message, data.size());
+  if (target != nullptr && !data.empty()) std::memcpy(target, data.data(), data.size());
+  message.arrived += data.size();
+  if (message.arrived < message.bytes) return true;
+  finish(message);
+  wire.incoming.reset();
+  return true;
+}
+
+void Mailbox::sent(std::uint64_t request) {
+  const auto found = records_.find(request);
+  if (found == records_.end()) return;
+  Record& record = found->second;
+  --record.in_flight;
+  // What a lost connection has dropped stays pending, and its wait finds the rank failed.
+  if (record.in_flight > 0 || !record.posted || callbacks_.failed(record.state.peer)) return;
+  record.state.outcome = Outcome::done;
+  completed_ = true;
+}
+
+void Mailbox::left(Rank peer) {
+  wires_[static_cast<std::size_t>(peer)].left = true;
+  callbacks_.left(peer);
+  completed_ = true;  // whoever waits for it should look
+}
+
+void Mailbox::lost(Rank peer) {
+  callbacks_.lost(peer);
+  completed_ = true;
+}
+
+// Returns when the network no longer reads the request's memory.
+void Mailbox::withdraw(std::uint64_t id, Wire& wire) {
+  const Rank peer = records_[id].state.peer;
+  const Deadline deadline = Clock::now() + longest_withdrawal;
+  while (records_[id].in_flight > 0 && !wire.closed && Clock::now() < deadline)
+    if (!network_->progress()) sched_yield();
+  if (records_[id].in_flight == 0) return;
+  network_->abandon(peer);
+  wire.closed = true;
+}
+
+bool Mailbox::arm() {
+  const std::lock_guard lock(mutex_);
+  return network_->arm();
+}
+
+void Mailbox::leave(Deadline deadline) {
+  const std::lock_guard lock(mutex_);
+  if (network_ == nullptr) return;
+  const auto flush = [&] {
+    bool all = true;
+    for (std::size_t r = 0; r < wires_.size(); ++r) {
+      Wire& wire = wires_[r];
+      if (!wire.remote() || wire.outgoing.empty() || callbacks_.failed(static_cast<Rank>(r)))
+        continue;
+      push_network(static_cast<Rank>(r), wire);
+      all = all && wire.outgoing.empty();
+    }
+    return all;
+  };
+  while (!flush() && Clock::now() < deadline)
+    if (!network_->progress()) sched_yield();
+  network_->leave(deadline);
 }
 
 }  // namespace riffle

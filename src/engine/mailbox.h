@@ -1,5 +1,6 @@
 // Matches messages with receives. Messages travel as byte streams, one ring for each ordered pair
-// of ranks; whatever arrives without a receive waiting for it is kept until there is one.
+// of ranks of a host, in chunks over the network to the others; whatever arrives without a receive
+// waiting for it is kept until there is one.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +14,29 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/network.h"
 #include "engine/ring.h"
 #include "riffle/engine.h"
 
 namespace riffle {
 
-class Mailbox {
+class Mailbox final : private Network::Events {
  public:
   struct Peer {
     Ring* out = nullptr;  // from us
     Ring* in = nullptr;   // to us
+    std::string address;  // on the network, where there are no rings
+  };
+  // What the mailbox asks and tells; called with its mutex held, but for `wake`.
+  struct Callbacks {
+    // Bytes went to, or room came free for, a rank of this host; for ourselves that a request of
+    // another thread may be done.
+    std::function<void(Rank)> wake;
+    // Whether a rank has failed.
+    std::function<bool(Rank)> failed;
+    // What the network says of a rank: that it has left in good order; that it is gone.
+    std::function<void(Rank)> left = [](Rank) {};
+    std::function<void(Rank)> lost = [](Rank) {};
   };
   enum class Outcome { pending, done, wrong_size };
   struct State {
@@ -33,10 +47,8 @@ class Mailbox {
     std::size_t arrived = 0;
   };
 
-  // `wake` is told that bytes went to, or room came free for, a rank; for ourselves that a request
-  // of another thread may be done. `failed` says whether a rank is.
-  Mailbox(Rank self, std::vector<Peer> peers, std::function<void(Rank)> wake,
-          std::function<bool(Rank)> failed);
+  // The network must outlive it; null where all ranks have rings.
+  Mailbox(Rank self, std::vector<Peer> peers, Network* network, Callbacks callbacks);
 
   std::uint64_t send(Rank to, Tag tag, std::span<const std::byte> data);
   std::uint64_t receive(Rank from, Tag tag, std::span<std::byte> data);
@@ -47,6 +59,10 @@ class Mailbox {
   [[nodiscard]] bool is_pending(std::uint64_t id);
   [[nodiscard]] Rank peer(std::uint64_t id);
   void cancel(std::uint64_t id);
+  // Makes the network's descriptor tell of news; false when there is something to do now.
+  [[nodiscard]] bool arm();
+  // Lets the network say goodbye; nothing is sent afterwards.
+  void leave(Deadline deadline);
 
  private:
   struct Record {
@@ -55,12 +71,14 @@ class Mailbox {
     std::span<const std::byte> out;
     std::span<std::byte> in;
     bool begun = false;
+    bool posted = false;  // of a send: all of it is with the network
+    int in_flight = 0;    // chunks of it that the network still reads
   };
   struct Outgoing {
     std::uint64_t id = 0;  // 0: its owner has given it up
     Tag tag;
     std::span<const std::byte> data;
-    std::vector<std::byte> copy;  // of a message that was given up half sent
+    std::shared_ptr<std::vector<std::byte>> copy;  // of a message that was given up half sent
     std::size_t sent = 0;
     bool header_sent = false;
   };
@@ -73,22 +91,35 @@ class Mailbox {
     std::vector<std::byte> kept;
   };
   struct Wire {
-    Peer rings;
+    Peer peer;
     std::deque<Outgoing> outgoing;
     std::shared_ptr<Message> incoming;
     bool closed = false;  // failed, and what came before that was read
+    bool left = false;    // in good order, says the network
+    [[nodiscard]] bool remote() const { return !peer.address.empty(); }
   };
   using Key = std::pair<Rank, Tag>;
 
-  bool push(Wire& wire);
+  bool arrived(Rank from, const Chunk& chunk, std::span<const std::byte> data) override;
+  void sent(std::uint64_t request) override;
+  void left(Rank peer) override;
+  void lost(Rank peer) override;
+
+  bool push(Rank to, Wire& wire);  // whether a rank of this host should look
+  bool push_ring(Wire& wire);
+  void push_network(Rank to, Wire& wire);
   bool pull(Rank from, Wire& wire);
+  void close(Rank rank, Wire& wire);
+  void withdraw(std::uint64_t id, Wire& wire);
+  void forget(std::uint64_t id);
+  std::byte* place(Message& message, std::size_t bytes);
   std::shared_ptr<Message> begin(Rank from, Tag tag, std::size_t bytes);
   void finish(Message& message);
   void deliver_kept(std::uint64_t id, Record& record, Message& message);
 
   Rank self_;
-  std::function<void(Rank)> wake_;
-  std::function<bool(Rank)> failed_;
+  Network* network_;
+  Callbacks callbacks_;
   std::mutex mutex_;
   // All below: under mutex_.
   std::vector<Wire> wires_;

@@ -1,9 +1,7 @@
 #include <unistd.h>
 
-#include <array>
-#include <cstring>
-
 #include "engine/host_engine.h"
+#include "engine/host_identity.h"
 #include "engine/rendezvous.h"
 #include "riffle/engines.h"
 #include "riffle/error.h"
@@ -11,11 +9,6 @@
 namespace riffle {
 
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
 
 void check(const ShmOptions& options) {
   if (options.size < 1) usage_error("shm: size {} must be at least 1", options.size);

@@ -77,6 +77,8 @@ void Dispatcher::run(Lane& lane) {
     try {
       runner_.run(*lane.running);
       recorder_.exchange(lane.running->exchange, lane.running->step, lane.running->sent, start);
+    } catch (const CommError& caught) {
+      error = std::make_exception_ptr(notices_.first_cause(caught));
     } catch (...) {
       error = std::current_exception();
     }
@@ -127,6 +129,21 @@ void Dispatcher::wait(Flight& flight) {
 void Dispatcher::throw_if_failed() {
   const std::scoped_lock lock(mutex_);
   if (error_) std::rethrow_exception(error_);
+}
+
+Ending Dispatcher::ending(Step steps) {
+  const std::scoped_lock lock(mutex_);
+  Ending ending{.steps = steps};
+  if (!error_) return ending;
+  try {
+    std::rethrow_exception(error_);
+  } catch (const CommError& error) {
+    ending.culprit = error.rank();
+    ending.failure = error.failure();
+  } catch (const std::exception&) {
+    // A fault of our own: this rank is the one to look at.
+  }
+  return ending;
 }
 
 void Dispatcher::forget_planned() {

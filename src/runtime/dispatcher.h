@@ -31,6 +31,8 @@ class Dispatcher {
   // Blocks until it is done; throws what failed.
   void wait(Flight& flight);
   void throw_if_failed();
+  // How a session that ends now ends.
+  [[nodiscard]] Ending ending(Step steps);
   // Forgets what was planned and not started.
   void forget_planned();
 

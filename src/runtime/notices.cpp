@@ -10,14 +10,17 @@ namespace {
 constexpr std::uint64_t kChannel = 0x7269'6666'6c65'0001;
 constexpr std::chrono::microseconds kPause{200};
 
+std::string ended(const Ending& ending) {
+  return fmt::format("it ended its session after {} steps", ending.steps);
+}
+
 }  // namespace
 
 Notices::Notices(Engine& engine, const Group& ranks, std::uint64_t session)
-    : engine_(engine),
-      tag_{kChannel ^ session, 0, 0},
-      received_(static_cast<std::size_t>(ranks.size()), -1) {
+    : engine_(engine), tag_{kChannel ^ session, 0, 0} {
   for (const Rank rank : ranks)
-    if (rank != engine.rank()) peers_.push_back({.rank = rank, .request = {}});
+    if (rank != engine.rank())
+      peers_.push_back({.rank = rank, .request = {}, .received = {}, .ending = {}});
   listen();
 }
 
@@ -27,24 +30,24 @@ Notices::~Notices() {
 }
 
 void Notices::listen() {
-  for (std::size_t i = 0; i < peers_.size(); ++i) {
-    auto into = std::as_writable_bytes(std::span(received_).subspan(i, 1));
-    peers_[i].request = engine_.receive(peers_[i].rank, tag_, into);
-    peers_[i].ended_after = -1;
+  for (Peer& peer : peers_) {
+    peer.ending = {};
+    peer.request =
+        engine_.receive(peer.rank, tag_, std::as_writable_bytes(std::span(&peer.received, 1)));
   }
 }
 
 void Notices::look(Peer& peer) {
   if (peer.request.empty()) return;
   try {
-    if (engine_.test(peer.request)) peer.ended_after = received_[&peer - peers_.data()];
+    if (engine_.test(peer.request)) peer.ending = peer.received;
   } catch (const CommError&) {
-    // Its failure is told by check().
+    // It is gone without a word; the engine knows why.
   }
 }
 
-void Notices::tell(Step steps) {
-  told_ = steps;
+void Notices::tell(const Ending& ending) {
+  told_ = ending;
   for (const Peer& peer : peers_)
     if (!engine_.failure(peer.rank))
       sends_.push_back(engine_.send(peer.rank, tag_, std::as_bytes(std::span(&told_, 1))));
@@ -71,16 +74,18 @@ void Notices::finish_sends() {
   sends_.clear();
 }
 
-void Notices::end(Step steps, Seconds patience) {
-  tell(steps);
+void Notices::end(const Ending& ending, Seconds patience) {
+  const std::scoped_lock lock(mutex_);
+  tell(ending);
   const Deadline deadline = after(patience);
   while (!all_ended() && Clock::now() < deadline) std::this_thread::sleep_for(kPause);
   finish_sends();
 }
 
 void Notices::meet(Step steps, Seconds timeout) {
+  const std::scoped_lock lock(mutex_);
   const CommContext context{.operation = "finish", .step = steps};
-  tell(steps);
+  tell({.steps = steps});
   const Deadline deadline = after(timeout);
   while (!all_ended()) {
     if (Clock::now() > deadline)
@@ -89,26 +94,64 @@ void Notices::meet(Step steps, Seconds timeout) {
     std::this_thread::sleep_for(kPause);
   }
   finish_sends();
+  for (Peer& peer : peers_) throw_culprit(peer, context);
   for (const Peer& peer : peers_) {
-    if (peer.ended_after < 0) throw_if_failed(engine_, peer.rank, context);
-    if (peer.ended_after != steps)
+    if (peer.ending.steps < 0) throw_if_failed(engine_, peer.rank, context);
+    if (peer.ending.culprit == engine_.rank())
       throw CommError(
           CommFailure::aborted, peer.rank, engine_.host(peer.rank), context,
-          fmt::format("it ended after {} steps, this rank after {}", peer.ended_after, steps));
+          fmt::format("it waited for this rank in step {}, and gave up", peer.ending.steps));
+    if (peer.ending.steps != steps)
+      throw CommError(
+          CommFailure::aborted, peer.rank, engine_.host(peer.rank), context,
+          fmt::format("it ended after {} steps, this rank after {}", peer.ending.steps, steps));
   }
   ++tag_.sequence;
   listen();
 }
 
+void Notices::throw_culprit(const Peer& peer, const CommContext& context) {
+  const Ending& ending = peer.ending;
+  if (ending.steps < 0 || ending.culprit < 0 || ending.culprit == engine_.rank()) return;
+  std::string detail = fmt::format("as rank {} saw it", peer.rank);
+  for (Peer& culprit : peers_) {
+    if (culprit.rank != ending.culprit) continue;
+    look(culprit);
+    if (culprit.ending.steps >= 0) detail = ended(culprit.ending);
+  }
+  throw CommError(ending.failure, ending.culprit, engine_.host(ending.culprit), context, detail);
+}
+
 void Notices::check(const CommContext& context) {
+  const std::scoped_lock lock(mutex_);
   for (Peer& peer : peers_) {
     look(peer);
-    if (peer.ended_after > context.step) continue;
-    if (peer.ended_after >= 0)
-      throw CommError(CommFailure::aborted, peer.rank, engine_.host(peer.rank), context,
-                      fmt::format("it ended its session after {} steps", peer.ended_after));
-    throw_if_failed(engine_, peer.rank, context);
+    throw_culprit(peer, context);
   }
+  for (const Peer& peer : peers_)
+    if (peer.ending.steps < 0) throw_if_failed(engine_, peer.rank, context);
+  for (const Peer& peer : peers_)
+    if (peer.ending.steps >= 0 && peer.ending.steps <= context.step)
+      throw CommError(CommFailure::aborted, peer.rank, engine_.host(peer.rank), context,
+                      ended(peer.ending));
+}
+
+CommError Notices::first_cause(const CommError& error) {
+  const std::scoped_lock lock(mutex_);
+  for (Peer& peer : peers_) {
+    if (peer.rank != error.rank()) continue;
+    look(peer);
+    try {
+      const Group group = error.group();
+      throw_culprit(peer, {.group = &group,
+                           .operation = error.operation(),
+                           .bucket = error.bucket(),
+                           .step = error.step()});
+    } catch (const CommError& first) {
+      return first;
+    }
+  }
+  return error;
 }
 
 }  // namespace riffle::runtime

@@ -3,13 +3,21 @@
 // exception in the training loop. A rank that ended later than the waiting one may leave in peace.
 #pragma once
 
-#include <optional>
+#include <mutex>
 #include <vector>
 
 #include "riffle/engine.h"
 
 namespace riffle::runtime {
 
+// How a rank ended.
+struct Ending {
+  Step steps = -1;    // that it has completed; -1: it has not ended
+  Rank culprit = -1;  // the rank whose failure ended it, where it was one
+  CommFailure failure = CommFailure::aborted;
+};
+
+// Any thread.
 class Notices {
  public:
   // `session` is a number that all ranks of this session, and no other session, use.
@@ -19,33 +27,38 @@ class Notices {
   Notices& operator=(const Notices&) = delete;
 
   // Tells all others, and collects what they say for a moment, so that nothing is left over.
-  void end(Step steps, Seconds patience);
+  void end(const Ending& ending, Seconds patience);
   // The same where all go on together: throws for a rank that has failed or has ended after
   // another number of steps.
   void meet(Step steps, Seconds timeout);
-  // Throws for a rank that has failed, or has ended before `step` was complete. Any thread, one at
-  // a time.
+  // Throws for a rank that has failed, or has ended before `context.step` was complete.
   void check(const CommContext& context);
+  // The error itself, or, where the rank it names has only followed another one, that of the
+  // first.
+  [[nodiscard]] CommError first_cause(const CommError& error);
 
  private:
   struct Peer {
     Rank rank = 0;
     Request request;
-    Step ended_after = -1;  // steps; -1: still in its session
+    Ending received;  // written by the engine
+    Ending ending;
   };
   void listen();
   void look(Peer& peer);
-  void tell(Step steps);
+  void tell(const Ending& ending);
   // True when all have said how they ended, or have failed.
   bool all_ended();
   void finish_sends();
+  void throw_culprit(const Peer& peer, const CommContext& context);
 
   Engine& engine_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
   Tag tag_;
   std::vector<Peer> peers_;
-  std::vector<Step> received_;
   std::vector<Request> sends_;
-  Step told_ = -1;
+  Ending told_;
 };
 
 }  // namespace riffle::runtime

@@ -74,8 +74,8 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
 
 Session::State::~State() {
   dispatcher.forget_planned();
-  constexpr Seconds kPatience{1};
-  notices.end(step, kPatience);
+  const runtime::Ending ending = dispatcher.ending(step);
+  notices.end(ending, ending.culprit < 0 ? Seconds(1) : Seconds(0.2));
 }
 
 void Session::State::allocate() {

@@ -235,6 +235,7 @@ void Session::State::stepped(int bucket) {
 }
 
 void Session::State::end_step() {
+  dispatcher.throw_if_failed();
   for (std::size_t b = 0; b < passed.size(); ++b)
     if (postponed[b] && !passed[b].forward)
       usage_error("the update of bucket {} was postponed to needed({}), which was not called", b,

@@ -22,6 +22,7 @@ int Collectives::open(std::shared_ptr<const Schedule> schedule, double bytes, st
   collective.round.assign(static_cast<std::size_t>(shape.members()), -1);
   collective.sending.assign(static_cast<std::size_t>(shape.members()), 0);
   collective.missing = shape.expected();
+  collective.together.assign(static_cast<std::size_t>(schedule->runs()), 0);
   collective.schedule = std::move(schedule);
   collective.bytes = bytes;
   collective.owner = owner;
@@ -80,9 +81,48 @@ void Collectives::begin_round(int id, int member, int round, double now) {
   const Shape& shape = collective.schedule->shape();
   if (round == shape.rounds()) return finish_member(id, member, now);
   collective.round[member] = round;
+  if (const int run = collective.schedule->bundled(shape.cell(round, member)); run >= 0) {
+    collective.sending[member] = 1;
+    ++collective.together[run];
+    postponed_.push_back({id, member, round});
+    return;
+  }
   send_all(id, collective, member, round, now);
   if (collective.sending[member] == 0 && collective.missing[shape.cell(round, member)] <= 0)
     round_done(id, collective, member, now);
+}
+
+// Runs that are complete, and in one round, go as one; the others one by one.
+void Collectives::flush(double now) {
+  for (const Postponed& each : postponed_) {
+    Collective& collective = *collectives_[each.collective];
+    const Schedule& schedule = *collective.schedule;
+    const int run = schedule.bundled(schedule.shape().cell(each.round, each.member));
+    if (collective.together[run] == schedule.run(run).count) send_bundle(each, run, now);
+    if (collective.together[run] > 0)
+      send_all(each.collective, collective, each.member, each.round, now);
+  }
+  for (const Postponed& each : postponed_) {
+    Collective& collective = *collectives_[each.collective];
+    std::ranges::fill(collective.together, 0);
+  }
+  postponed_.clear();
+}
+
+void Collectives::send_bundle(const Postponed& what, int which, double now) {
+  Collective& collective = *collectives_[what.collective];
+  const Schedule& schedule = *collective.schedule;
+  const Schedule::Run& run = schedule.run(which);
+  const auto first = collective.round.begin() + run.first;
+  const bool in_step =
+      std::all_of(first, first + run.count, [&](int round) { return round == what.round; });
+  const int cell = schedule.shape().cell(what.round, run.first);
+  const bool sent =
+      in_step && network_.bundle(schedule.path(schedule.shape().first_send(cell)),
+                                 schedule.bundle(which, what.round),
+                                 schedule.shape().share(cell) * collective.bytes,
+                                 {what.collective, what.round, run.first, Network::kBundle}, now);
+  collective.together[which] = sent ? 0 : run.count + 1;  // not asked again
 }
 
 void Collectives::send_all(int id, Collective& collective, int member, int round, double now) {
@@ -112,6 +152,10 @@ void Collectives::delivered(int flow, double now) {
     Collective& collective = *collectives_[cargo.collective];
     const Shape& shape = collective.schedule->shape();
     const int cell = shape.cell(cargo.round, cargo.from);
+    if (cargo.to == Network::kBundle) {
+      bundle_delivered(cargo, collective, now);
+      continue;
+    }
     if (cargo.to >= 0) {
       heard(cargo.collective, collective, cargo.to, cargo.round, now);
     } else {
@@ -121,6 +165,20 @@ void Collectives::delivered(int flow, double now) {
     // The sender is still in that round: the collective cannot have ended.
     if (--collective.sending[cargo.from] == 0 && collective.missing[cell] <= 0)
       round_done(cargo.collective, collective, cargo.from, now);
+  }
+}
+
+void Collectives::bundle_delivered(const Network::Cargo& cargo, Collective& collective,
+                                   double now) {
+  const Schedule& schedule = *collective.schedule;
+  const Shape& shape = schedule.shape();
+  const int cell = shape.cell(cargo.round, cargo.from);
+  const int send = shape.first_send(cell);
+  const int count = schedule.run(schedule.bundled(cell)).count;
+  for (int i = 0; i < count; ++i) {
+    heard(cargo.collective, collective, shape.receiver(send + i), cargo.round, now);
+    if (--collective.sending[cargo.from + i] == 0 && collective.missing[cell + i] <= 0)
+      round_done(cargo.collective, collective, cargo.from + i, now);
   }
 }
 

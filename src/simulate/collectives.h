@@ -34,6 +34,9 @@ class Collectives {
   void delivered(int first_flow, double now);
   void begin_listed(int first, double now);
   void timed_done(int id, double now);
+  // Sends what was put off to be sent together. To be called when everything else that happens at
+  // `now` has happened.
+  void flush(double now);
 
  private:
   struct Collective {
@@ -45,9 +48,15 @@ class Collectives {
     int members = 0;
     int joined = 0;
     int done = 0;
-    std::vector<int> round;    // of each member; -1 before it joins
-    std::vector<int> sending;  // its messages of this round that have not arrived
-    std::vector<int> missing;  // messages still to be heard, by cell of the schedule
+    std::vector<int> round;     // of each member; -1 before it joins
+    std::vector<int> sending;   // its messages of this round that have not arrived
+    std::vector<int> missing;   // messages still to be heard, by cell of the schedule
+    std::vector<int> together;  // members of a run that send at this time
+  };
+  struct Postponed {
+    int collective = 0;
+    int member = 0;
+    int round = 0;
   };
   struct Listed {
     int collective = 0;
@@ -58,7 +67,9 @@ class Collectives {
   int new_collective();
   void start_timed(int id, double now);
   void begin_round(int id, int member, int round, double now);
+  void send_bundle(const Postponed& postponed, int run, double now);
   void send_all(int id, Collective& collective, int member, int round, double now);
+  void bundle_delivered(const Network::Cargo& cargo, Collective& collective, double now);
   void heard(int id, Collective& collective, int member, int round, double now);
   void round_done(int id, Collective& collective, int member, double now);
   void begin_later(int id, int member, double time);
@@ -70,6 +81,7 @@ class Collectives {
   Listener& listener_;
   std::vector<std::unique_ptr<Collective>> collectives_;
   std::vector<int> free_;
+  std::vector<Postponed> postponed_;
   std::vector<Listed> listed_;
   int free_listed_ = -1;
   double last_time_ = -1;  // members that begin at one time are one event

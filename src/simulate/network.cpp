@@ -1,7 +1,6 @@
 #include "simulate/network.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -10,7 +9,7 @@
 namespace riffle {
 namespace {
 
-// Levels and loads that differ by less are the same: what rounding leaves.
+// What rates that fill a worker's link exactly may exceed it by.
 constexpr double kSlack = 1e-12;
 
 }  // namespace
@@ -18,6 +17,7 @@ constexpr double kSlack = 1e-12;
 Network::Network(const Cluster& cluster, EventQueue& queue)
     : cluster_(cluster), queue_(queue), workers_(cluster.size()) {
   links_.resize(2 * (cluster.workers.size() + cluster.domains.size()));
+  level_.assign(links_.size(), kNever);
   const auto set = [&](int up, const Link& link) {
     for (const int way : {kUp, kDown}) {
       links_[up + way].capacity = link.bandwidth.bytes_per_second;
@@ -45,12 +45,20 @@ Network::Network(const Cluster& cluster, EventQueue& queue)
     class_of_[pair.from] = classes_++;
     class_of_[pair.to] = classes_++;
   }
+  count_classes();
+}
+
+void Network::count_classes() {
+  class_use_.assign(static_cast<std::size_t>(classes_), {});
+  class_size_.assign(static_cast<std::size_t>(classes_), 0);
+  for (const int each : class_of_) ++class_size_[each];
 }
 
 void Network::declare_variable(int link) {
   links_[link].variable = true;
   if (link >= 2 * workers_) return;
   class_of_[link / 2] = classes_++;
+  count_classes();
 }
 
 int Network::path(Rank from, Rank to) {
@@ -91,6 +99,7 @@ int Network::new_path(Rank from, Rank to) {
   for (int i = 0; i < stream.uses; ++i) stream.use[i].link = path.shared[i];
   if (stream.uses == 0) stream.rate = stream.cap;  // for good: nothing is shared
   streams_.push_back(std::move(stream));
+  rate_.push_back(0);
   paths_.push_back(std::move(path));
   return static_cast<int>(paths_.size()) - 1;
 }
@@ -126,8 +135,13 @@ int Network::new_flow() {
 
 void Network::start(int path_id, Rank from, Rank to, int copies, double bytes, const Cargo& cargo,
                     double now) {
+  if (paths_[path_id].ports) {
+    dissolve(from, kUp);
+    if (to >= 0) dissolve(to, kDown);
+  }
   const int id = new_flow();
   Flow& flow = flows_[id];
+  flow.bundle = -1;
   flow.path = path_id;
   flow.copies = copies;
   flow.rank = {from, to};
@@ -153,6 +167,7 @@ bool Network::enter_port(int id, int way, double now) {
   Flow& flow = flows_[id];
   const int link = worker_link(flow.rank[way], way);
   Port& port = ports_[link];
+  ++class_use_[class_of_[flow.rank[way]]][way].flows;
   flow.port_previous[way] = -1;
   flow.port_next[way] = port.first_flow;
   if (port.first_flow >= 0) flows_[port.first_flow].port_previous[way] = id;
@@ -184,6 +199,7 @@ void Network::leave_port(int id, int way) {
   (previous >= 0 ? flows_[previous].port_next[way] : port.first_flow) = next;
   if (next >= 0) flows_[next].port_previous[way] = previous;
   if (--port.flows < 2) port.crowded = false;
+  --class_use_[class_of_[flow.rank[way]]][way].flows;
 }
 
 void Network::crowd(int link, double now) {
@@ -224,6 +240,7 @@ void Network::relieve(int id, double now) {
   const double rate = stream.rate;
   double safe = kNever;
   for (const int flow : scratch_) {
+    if (flows_[flow].bundle >= 0) continue;  // alone on its links
     for (const int way : {kUp, kDown}) {
       if (flows_[flow].rank[way] < 0) continue;
       const int link = worker_link(flows_[flow].rank[way], way);
@@ -235,8 +252,13 @@ void Network::relieve(int id, double now) {
 }
 
 void Network::remove_from_stream(int id, double now) {
-  const int stream_id = flows_[id].stream;
-  Stream& stream = streams_[stream_id];
+  const int stream = flows_[id].stream;
+  unlink(id);
+  weigh(stream, -1, now);
+}
+
+void Network::unlink(int id) {
+  Stream& stream = streams_[flows_[id].stream];
   const auto entry = std::lower_bound(
       stream.entries.begin() + static_cast<std::ptrdiff_t>(stream.head), stream.entries.end(),
       flows_[id].tag, [](const Entry& each, double tag) { return each.tag < tag; });
@@ -245,13 +267,13 @@ void Network::remove_from_stream(int id, double now) {
   (previous >= 0 ? flows_[previous].next : entry->first) = flows_[id].next;
   if (entry->last == id) entry->last = previous;
   if (--entry->flows == 0) stream.entries.erase(entry);
-  weigh(stream_id, -1, now);
 }
 
 int Network::new_single(int path_id, Rank from, Rank to, int copies, double now) {
   int id = static_cast<int>(streams_.size());
   if (free_singles_.empty()) {
     streams_.emplace_back();
+    rate_.push_back(0);
   } else {
     id = free_singles_.back();
     free_singles_.pop_back();
@@ -339,7 +361,7 @@ void Network::weigh(int stream_id, int flows, double now) {
 void Network::attach(int id) {
   Stream& stream = streams_[id];
   stream.attached = true;
-  stream.rate = 0;  // until the levels are known
+  stream.rate = rate_[id] = 0;  // until the levels are known
   for (int i = 0; i < stream.uses; ++i) {
     auto& list = links_[stream.use[i].link].streams;
     stream.use[i].position = static_cast<int>(list.size());
@@ -405,6 +427,11 @@ void Network::stream_done(int id, double now) {
     const Entry& entry = stream.entries[stream.head];
     if (entry.tag - stream.served > rounding + 4e-16 * entry.tag) break;
     for (int flow = entry.first; flow >= 0; flow = flows_[flow].next) {
+      if (flows_[flow].bundle >= 0) {
+        gone += flows_[flow].copies;
+        end_bundle(flow);
+        continue;
+      }
       gone += stream.single ? flows_[flow].copies : 1;
       if (!paths_[stream.path].ports) continue;
       leave_port(flow, kUp);
@@ -422,119 +449,6 @@ void Network::stream_done(int id, double now) {
     weigh(id, -gone, now);
   else
     touch(id);
-}
-
-void Network::settle(double now) {
-  while (!dirty_.empty() || !changed_.empty()) {
-    resolve(now);
-    for (const int id : tight_)
-      if (streams_[id].weight > 0) relieve(id, now);
-    tight_.clear();
-  }
-  for (const int id : touched_) {
-    streams_[id].touched = false;
-    reschedule(id, now);
-  }
-  touched_.clear();
-}
-
-void Network::reschedule(int id, double now) {
-  Stream& stream = streams_[id];
-  if (stream.weight == 0 || stream.rate <= 0) return;
-  const double rest = stream.entries[stream.head].tag - stream.served;
-  const double end = stream.last + std::max(rest, 0.0) / stream.rate;
-  // A later end needs no event of its own: the earlier one finds out and asks again.
-  if (end >= stream.scheduled) return;
-  stream.scheduled = std::max(end, now);
-  queue_.push(stream.scheduled, Happening::stream_done, id);
-}
-
-void Network::resolve(double now) {
-  for (std::size_t i = 0; i < dirty_.size(); ++i) {
-    const int id = dirty_[i];
-    LinkState& link = links_[id];
-    link.dirty = false;
-    const double level = fair_level(id);
-    const bool same =
-        level == link.level || std::abs(level - link.level) <= kSlack * std::min(level, link.level);
-    if (same) continue;
-    const double before = link.level;
-    link.level = level;
-    spread(id, before, level);
-  }
-  dirty_.clear();
-  for (const int id : changed_) update_rate(id, now);
-  changed_.clear();
-}
-
-// Tells the neighbours of a link whose level has changed. A link that offers less than both levels
-// does not care: to it such a flow is either its own to limit or limited by a third link. Nor does
-// a link that limits nobody when a flow gets less.
-void Network::spread(int id, double before, double after) {
-  const double least = std::min(before, after);
-  for (const Member& member : links_[id].streams) {
-    const Stream& stream = streams_[member.stream];
-    if (least <= stream.rate * (1 + kSlack)) mark_changed(member.stream);
-    for (int u = 0; u < stream.uses; ++u)
-      if (u != member.which) {
-        const double level = links_[stream.use[u].link].level;
-        if (least < level && (after > before || level != kNever)) mark_dirty(stream.use[u].link);
-      }
-  }
-}
-
-double Network::offer_elsewhere(const Member& member) const {
-  if (member.other >= 0) return std::min(member.cap, links_[member.other].level);
-  const Stream& stream = streams_[member.stream];
-  double offer = member.cap;
-  for (int u = 0; u < stream.uses; ++u)
-    if (u != member.which) offer = std::min(offer, links_[stream.use[u].link].level);
-  return offer;
-}
-
-// What the link offers a flow that nothing else limits: flows that are limited elsewhere keep less
-// than an equal share, the others share what those leave.
-double Network::fair_level(int id) {
-  const LinkState& link = links_[id];
-  offers_.clear();
-  double weight = 0;
-  for (const Member& member : link.streams) {
-    offers_.emplace_back(offer_elsewhere(member), member.weight);
-    weight += member.weight;
-  }
-  double rest = link.capacity;
-  for (;;) {
-    if (weight <= 0) return kNever;
-    const double level = std::max(rest, 0.0) / weight;
-    bool limited = false;
-    for (std::size_t i = 0; i < offers_.size();) {
-      const auto [offer, flows] = offers_[i];
-      if (offer >= level) {
-        ++i;
-        continue;
-      }
-      rest -= offer * flows;
-      weight -= flows;
-      offers_[i] = offers_.back();
-      offers_.pop_back();
-      limited = true;
-    }
-    if (offers_.empty()) return kNever;
-    if (!limited) return level;
-  }
-}
-
-void Network::update_rate(int id, double now) {
-  Stream& stream = streams_[id];
-  stream.changed = false;
-  if (!stream.attached) return;
-  double rate = stream.cap;
-  for (int u = 0; u < stream.uses; ++u) rate = std::min(rate, links_[stream.use[u].link].level);
-  if (rate > stream.safe) tight_.push_back(id);
-  if (rate == stream.rate) return;
-  advance(stream, now);
-  stream.rate = rate;
-  touch(id);
 }
 
 void Network::set_bandwidth(int id, double bytes_per_second) {

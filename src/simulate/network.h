@@ -33,7 +33,9 @@ namespace riffle {
 
 class Network {
  public:
-  // Whose message a flow is; the network only keeps it. `to` is -1 for a fan.
+  // Whose message a flow is; the network only keeps it. `to` is one of these for more than one.
+  static constexpr int kFan = -1;
+  static constexpr int kBundle = -2;
   struct Cargo {
     int collective = 0;
     int round = 0;
@@ -58,6 +60,18 @@ class Network {
   void fan(int path, Rank from, int copies, double bytes, const Cargo& cargo, double now) {
     start(path, from, -1, copies, bytes, cargo, now);
   }
+
+  // One message each from all workers of a class at once, to all workers of a class, one each, over
+  // one path. As long as nobody else uses those workers' links they are one flow; who comes
+  // dissolves it. False where somebody is there already: then send them one by one.
+  struct Bundle {
+    const Rank* ranks = nullptr;     // of a group's members; all pointers live as long as the flow
+    const int* receivers = nullptr;  // members that hear from `first`, `first` + 1, ...
+    int first = 0;                   // sending member
+    int count = 0;
+  };
+  bool bundle(int path, const Bundle& bundle, double bytes, const Cargo& cargo, double now);
+  [[nodiscard]] int class_size(Rank rank) const { return class_size_[class_of_[rank]]; }
 
   // A stream_done event. Pushes a delivery for the flows that left.
   void stream_done(int stream, double now);
@@ -105,7 +119,8 @@ class Network {
     int stream = 0;
     int next = -1;
     int path = 0;
-    int copies = 1;
+    int copies = 1;  // of a fan, or messages of a bundle
+    int bundle = -1;
     std::array<Rank, 2> rank{};      // sender, receiver (-1 for a fan)
     std::array<int, 2> port_next{};  // others on the same worker's link
     std::array<int, 2> port_previous{};
@@ -146,7 +161,6 @@ class Network {
   struct LinkState {
     double capacity = kNever;
     double latency = 0;
-    double level = kNever;
     bool variable = false;
     bool dirty = false;
     std::vector<Member> streams;
@@ -160,7 +174,14 @@ class Network {
     [[nodiscard]] double part() const { return flows < 2 || crowded ? kNever : capacity / flows; }
   };
 
+  // What is on the links of a class's workers, one way.
+  struct ClassUse {
+    int flows = 0;    // without bundles
+    int bundle = -1;  // the flow of one that is
+  };
+
   int new_path(Rank from, Rank to);
+  void count_classes();
   void add_tree_links(Path& path, Rank from, Rank to) const;
   void start(int path, Rank from, Rank to, int copies, double bytes, const Cargo& cargo,
              double now);
@@ -174,6 +195,13 @@ class Network {
   void relieve(int stream, double now);
   void crowd_out(int flow, double now);
   void remove_from_stream(int flow, double now);
+  void unlink(int flow);
+  ClassUse& use_of(Rank rank, int way) { return class_use_[class_of_[rank]][way]; }
+  void dissolve(Rank rank, int way) {
+    if (const int flow = use_of(rank, way).bundle; flow >= 0) dissolve_bundle(flow);
+  }
+  void dissolve_bundle(int flow);
+  void end_bundle(int flow);
   void attach(int stream);
   void detach(int stream);
   void weigh(int stream, int flows, double now);
@@ -193,12 +221,18 @@ class Network {
   int workers_;
   std::vector<int> class_of_;
   int classes_ = 0;
+  std::vector<int> class_size_;
+  std::vector<std::array<ClassUse, 2>> class_use_;
+  std::vector<Bundle> bundles_;
+  std::vector<int> free_bundles_;
   std::unordered_map<std::uint64_t, int> path_of_;
   std::vector<Path> paths_;
   std::vector<Flow> flows_;
   std::vector<Stream> streams_;
+  std::vector<double> rate_;  // of attached streams, once more: looked up often
   std::vector<LinkState> links_;
-  std::vector<Port> ports_;  // of links below 2 * workers
+  std::vector<double> level_;  // of each link
+  std::vector<Port> ports_;    // of links below 2 * workers
   int free_flow_ = -1;
   std::vector<int> free_singles_;
   std::vector<int> dirty_;

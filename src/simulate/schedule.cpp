@@ -10,6 +10,7 @@ namespace {
 
 // Fewer messages than this are cheap enough to be flows of their own.
 constexpr int kSmallestFan = 8;
+constexpr int kSmallestRun = 4;
 
 }  // namespace
 
@@ -78,6 +79,47 @@ Schedule::Schedule(std::shared_ptr<const Shape> shape, const Group& group, Netwo
         paths_.push_back(network.path(ranks[cell % shape_->members()], ranks[shape_->receiver(i)]));
   }
   find_fans(network);
+  find_runs(network);
+  find_bundles(network);
+}
+
+void Schedule::find_runs(const Network& network) {
+  const auto& ranks = group_.ranks();
+  const int n = static_cast<int>(ranks.size());
+  for (int first = 0, end = 0; first < n; first = end) {
+    end = first;
+    while (end < n && network.alike(ranks[first], ranks[end])) ++end;
+    const int count = end - first;
+    if (count >= kSmallestRun && count == network.class_size(ranks[first]))
+      runs_.push_back({first, count});
+  }
+}
+
+void Schedule::find_bundles(const Network& network) {
+  if (runs_.empty()) return;
+  bundled_.assign(static_cast<std::size_t>(shape_->cells()), -1);
+  const int rows = shape_->cells() / shape_->members();
+  for (int row = 0; row < rows; ++row)
+    for (int r = 0; r < runs(); ++r) {
+      const int cell = row * shape_->members() + runs_[r].first;
+      if (!may_bundle(network, runs_[r], cell)) continue;
+      std::fill_n(bundled_.begin() + cell, runs_[r].count, r);
+    }
+}
+
+bool Schedule::may_bundle(const Network& network, const Run& run, int cell) const {
+  const auto& ranks = group_.ranks();
+  const int send = shape_->first_send(cell);
+  if (shape_->first_send(cell + run.count) != send + run.count) return false;
+  std::vector<char> heard(ranks.size(), 0);
+  for (int i = 0; i < run.count; ++i) {
+    const int to = shape_->receiver(send + i);
+    const bool one_each = shape_->first_send(cell + i) == send + i && heard[to] == 0;
+    heard[to] = 1;
+    if (!one_each || path(send + i) != path(send) || shape_->share(cell + i) != shape_->share(cell))
+      return false;
+  }
+  return network.class_size(ranks[shape_->receiver(send)]) == run.count;
 }
 
 void Schedule::find_fans(Network& network) {

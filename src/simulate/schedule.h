@@ -28,7 +28,7 @@ class Shape {
   // Sends first..last of a cell. Blocks for one receiver in one round are one message; all messages
   // of a member in a round have the same size.
   [[nodiscard]] int first_send(int cell) const { return first_[cell]; }
-  [[nodiscard]] int receiver(int send) const { return receivers_[send]; }
+  [[nodiscard]] const int& receiver(int send) const { return receivers_[send]; }
   [[nodiscard]] double share(int cell) const { return share_[cell]; }  // of the vector, each
   [[nodiscard]] int cells() const { return static_cast<int>(first_.size()) - 1; }
   // Messages that a member hears in a round, for all cells.
@@ -66,14 +66,36 @@ class Schedule {
   // The path of a cell whose sends are a fan; -1 where they are not.
   [[nodiscard]] int fan(int cell) const { return fans_.empty() ? -1 : fans_[cell]; }
 
+  // Neighbours in the group that are all the workers of a class. Where each sends one message in a
+  // round, all over one path and to all the workers of a class, they may be a bundle.
+  struct Run {
+    int first = 0;
+    int count = 0;
+  };
+  [[nodiscard]] int runs() const { return static_cast<int>(runs_.size()); }
+  [[nodiscard]] const Run& run(int which) const { return runs_[which]; }
+  // The run of a member whose messages of that cell may be in a bundle; -1 where they may not.
+  [[nodiscard]] int bundled(int cell) const { return bundled_.empty() ? -1 : bundled_[cell]; }
+  [[nodiscard]] Network::Bundle bundle(int which, int round) const {
+    const Run& run = runs_[which];
+    const int cell = shape_->cell(round, run.first);
+    return {group_.ranks().data(), &shape_->receiver(shape_->first_send(cell)), run.first,
+            run.count};
+  }
+
  private:
   void find_fans(Network& network);
+  void find_runs(const Network& network);
+  void find_bundles(const Network& network);
+  [[nodiscard]] bool may_bundle(const Network& network, const Run& run, int cell) const;
 
   std::shared_ptr<const Shape> shape_;
   Group group_;
   int path_ = -1;           // of all sends, where they have the same
   std::vector<int> paths_;  // else of each
   std::vector<int> fans_;
+  std::vector<Run> runs_;
+  std::vector<int> bundled_;
 };
 
 // Compiles each pattern once. Schedules live as long as somebody holds them.

@@ -60,6 +60,7 @@ void Simulator::run_until(Step step) {
   if (!started_) {
     started_ = true;
     workers_.start();
+    workers_.collectives().flush(0);
     network_.settle(0);
   }
   while (!workers_.begun(step)) {
@@ -89,7 +90,9 @@ void Simulator::run_until(Step step) {
         apply(changes_[event.id]);
         break;
     }
-    if (queue_.empty() || queue_.next() > now) network_.settle(now);
+    if (!queue_.empty() && queue_.next() <= now) continue;
+    workers_.collectives().flush(now);
+    network_.settle(now);
   }
 }
 

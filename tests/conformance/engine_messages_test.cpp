@@ -219,7 +219,7 @@ TEST_P(EngineMessages, BadRankIsAUsageError) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EngineMessages, testing::Values(Kind::loopback, Kind::shm),
+INSTANTIATE_TEST_SUITE_P(All, EngineMessages, testing::ValuesIn(kinds()),
                          [](const auto& each) { return name_of(each.param); });
 
 }  // namespace

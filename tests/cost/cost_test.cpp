@@ -21,6 +21,7 @@ ClosedForm count(const Pattern& pattern) {
   std::vector<double> reduced(pattern.members());
   for (int round = 0; round < pattern.rounds(); ++round) {
     double busiest = 0;
+    int idle = 0;
     for (int member = 0; member < pattern.members(); ++member) {
       std::vector<Message> messages;
       pattern.sends(member, round, messages);
@@ -33,9 +34,13 @@ ClosedForm count(const Pattern& pattern) {
         form.bytes_sent += share / pattern.members();
       }
       busiest = std::max(busiest, sent);
+      if (messages.empty()) pattern.receives(member, round, messages);
+      if (messages.empty()) ++idle;
     }
     form.latencies += 1;
     form.bytes += busiest;
+    // Members with nothing to do in the first round go ahead and share links with it.
+    if (round == 0 && idle > 0) form.bytes += busiest;
   }
   for (const double each : reduced) most_reduced = std::max(most_reduced, each);
   form.reduced = most_reduced;

@@ -82,7 +82,7 @@ def run(
         return function(riffle.shm_engine(job, rank, size), *arguments)
 
     answers = gather([start(worker, rank) for rank in range(size)], seconds)
-    for rank, (fine, value) in enumerate(answers):
-        if not fine:
-            raise WorkerFailed(f"rank {rank} of {size}: {value}")
+    failed = [f"rank {rank}: {value}" for rank, (fine, value) in enumerate(answers) if not fine]
+    if failed:
+        raise WorkerFailed(f"of {size} workers\n" + "\n".join(failed))
     return [value for _, value in answers]

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "riffle/random.h"
 
@@ -132,9 +133,10 @@ void Toy::forward() {
     }
 }
 
-void Toy::backward() {
+void Toy::backward_slowly(std::chrono::microseconds pause) {
   const Vector gradient = toy_gradient(weights(), session_->rank(), session_->step());
   for (int p = static_cast<int>(kSizes.size()); p-- > 0;) {
+    if (pause.count() > 0) std::this_thread::sleep_for(pause);
     const auto index = static_cast<std::size_t>(p);
     const Elements kept = session_->gradient(p);
     std::memcpy(

@@ -49,7 +49,9 @@ class Toy {
   void train_step();
   // The pieces of a step.
   void forward();
-  void backward();
+  void backward() { backward_slowly({}); }
+  // Waits before each gradient.
+  void backward_slowly(std::chrono::microseconds pause);
   void update();
 
   Session& session() { return *session_; }

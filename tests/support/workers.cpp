@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <thread>
 
 namespace riffle::test {
@@ -83,27 +85,65 @@ std::string unique_job() {
   return fmt::format("test-{}-{}", getpid(), count.fetch_add(1));
 }
 
-std::string name_of(Kind kind) {
-  return kind == Kind::loopback ? "loopback" : "shm";
+StoreProcess::StoreProcess(const std::string& bind, const std::function<void()>& enter) {
+  options_.token = make_token();
+  int port[2];
+  if (pipe(port) != 0) throw std::runtime_error("no pipe");
+  std::fflush(nullptr);
+  pid_ = fork();
+  if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    try {
+      enter();
+      StoreServerOptions server;
+      server.bind = {bind, 0};
+      server.token = options_.token;
+      const StoreServer store(server);
+      const std::string address = print(store.address());
+      if (write(port[1], address.data(), address.size()) < 0) _exit(1);
+      close(port[0]);
+      close(port[1]);
+      while (true) pause();
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "store: {}\n", error.what());
+    }
+    _exit(1);
+  }
+  close(port[1]);
+  char text[64] = {};
+  const ssize_t bytes = read(port[0], text, sizeof text - 1);
+  close(port[0]);
+  if (bytes <= 0) throw std::runtime_error("the store did not start");
+  options_.address = parse_store_address(text, "store");
 }
 
-void run_world(Kind kind, int size, const std::function<void(Engine&)>& body,
-               const EngineOptions& options, Seconds limit) {
-  if (kind == Kind::shm) {
-    const std::string job = unique_job();
-    Workers workers(size, [&](Rank rank) {
-      ShmOptions shm;
-      static_cast<EngineOptions&>(shm) = options;
-      shm.job = job;
-      shm.rank = rank;
-      shm.size = size;
-      const auto engine = make_shm_engine(shm);
-      body(*engine);
-    });
-    const auto codes = workers.wait_all(limit);
-    for (std::size_t r = 0; r < codes.size(); ++r) EXPECT_EQ(codes[r], 0) << "rank " << r;
-    return;
+StoreProcess::~StoreProcess() {
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+std::string name_of(Kind kind) {
+  switch (kind) {
+    case Kind::loopback:
+      return "loopback";
+    case Kind::shm:
+      return "shm";
+    case Kind::ucx:
+      return "ucx";
+    case Kind::mixed:
+      return "mixed";
   }
+  return "";
+}
+
+std::vector<Kind> kinds() {
+  if (!ucx_is_available()) return {Kind::loopback, Kind::shm};
+  return {Kind::loopback, Kind::shm, Kind::ucx, Kind::mixed};
+}
+
+namespace {
+
+void run_threads(int size, const std::function<void(Engine&)>& body, const EngineOptions& options) {
   LoopbackWorld world(size, options);
   std::vector<std::thread> threads;
   for (Rank rank = 0; rank < size; ++rank)
@@ -115,6 +155,49 @@ void run_world(Kind kind, int size, const std::function<void(Engine&)>& body,
       }
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+void run_shm(Rank rank, int size, const std::string& job, const EngineOptions& options,
+             const std::function<void(Engine&)>& body) {
+  ShmOptions shm;
+  static_cast<EngineOptions&>(shm) = options;
+  shm.job = job;
+  shm.rank = rank;
+  shm.size = size;
+  const auto engine = make_shm_engine(shm);
+  body(*engine);
+}
+
+void run_ucx(Rank rank, int size, const StoreOptions& at, int per_host,
+             const EngineOptions& options, const std::function<void(Engine&)>& body) {
+  Store store(at);
+  UcxOptions ucx;
+  static_cast<EngineOptions&>(ucx) = options;
+  ucx.store = &store;
+  ucx.job = "test";
+  ucx.rank = rank;
+  ucx.size = size;
+  ucx.host = fmt::format("host{}", (rank + per_host - 1) / per_host);
+  const auto engine = make_ucx_engine(ucx);
+  body(*engine);
+}
+
+}  // namespace
+
+void run_world(Kind kind, int size, const std::function<void(Engine&)>& body,
+               const EngineOptions& options, Seconds limit) {
+  if (kind == Kind::loopback) return run_threads(size, body, options);
+  std::optional<StoreProcess> store;
+  if (kind != Kind::shm) store.emplace();
+  const std::string job = unique_job();
+  Workers workers(size, [&](Rank rank) {
+    if (kind == Kind::shm)
+      run_shm(rank, size, job, options, body);
+    else
+      run_ucx(rank, size, store->options(), kind == Kind::mixed ? 2 : 1, options, body);
+  });
+  const auto codes = workers.wait_all(limit);
+  for (std::size_t r = 0; r < codes.size(); ++r) EXPECT_EQ(codes[r], 0) << "rank " << r;
 }
 
 }  // namespace riffle::test

@@ -1,4 +1,4 @@
-// N workers for a test or a benchmark: forked processes over shm, or threads over loopback.
+// N workers for a test: forked processes over shm or ucx, or threads over loopback.
 #pragma once
 
 #include <sys/types.h>
@@ -33,8 +33,29 @@ class Workers {
 // A job name that no other test uses at the same time.
 std::string unique_job();
 
-enum class Kind { loopback, shm };
+// A store in a process of its own, so that workers can be forked from one thread.
+class StoreProcess {
+ public:
+  // Listens on a numeric address or a host's interface, seen from where `enter` brings the process.
+  explicit StoreProcess(
+      const std::string& bind = "127.0.0.1", const std::function<void()>& enter = [] {});
+  ~StoreProcess();
+  StoreProcess(const StoreProcess&) = delete;
+  StoreProcess& operator=(const StoreProcess&) = delete;
+
+  [[nodiscard]] StoreOptions options() const { return options_; }
+
+ private:
+  pid_t pid_ = 0;
+  StoreOptions options_;
+};
+
+// ucx: every rank is a host of its own, on the loopback interface. mixed: rank 0 is alone, the
+// others are two on a host.
+enum class Kind { loopback, shm, ucx, mixed };
 std::string name_of(Kind kind);
+// Those that this build has.
+std::vector<Kind> kinds();
 
 // Runs body on every rank of a world; a test fails when one of them throws or fails.
 void run_world(Kind kind, int size, const std::function<void(Engine&)>& body,

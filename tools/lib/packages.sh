@@ -6,7 +6,7 @@ packages_for() { # PURPOSE...
   local purpose
   for purpose in "$@"; do
     case $purpose in
-      build) echo g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev ;;
+      build) echo g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev libucx-dev ;;
       test) echo libgtest-dev libgmock-dev libbenchmark-dev python3 python3-dev pybind11-dev ;;
       lint) echo clang-format-19 shellcheck ;;
       tidy) echo clang-tidy-19 ;;

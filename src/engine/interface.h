@@ -1,0 +1,20 @@
+// Which of this host's network interfaces to use.
+#pragma once
+
+#include <string>
+
+#include "riffle/store.h"
+
+namespace riffle {
+
+struct Interface {
+  std::string name;     // "eth0"
+  std::string address;  // IPv4, numeric
+  [[nodiscard]] bool loopback() const { return address.starts_with("127."); }
+};
+
+// The one that is named, by its name or its address; or, for an empty name, the one that reaches
+// the store. UsageError, with the interfaces there are, where there is none.
+Interface find_interface(const std::string& wanted, const StoreAddress& store);
+
+}  // namespace riffle

@@ -1,0 +1,31 @@
+// How the processes of a job on several hosts find each other: through the job's store.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "riffle/engines.h"
+
+namespace riffle {
+
+class Meeting {
+ public:
+  explicit Meeting(const UcxOptions& options);
+
+  // Tells all something and returns what all have told, by rank. `topic` is another for every call.
+  // CommError (absent) names the first rank that is missing at the deadline.
+  std::vector<std::string> exchange(const std::string& topic, const std::string& own);
+  // Rank 0's word, which the others wait for.
+  std::string follow(const std::string& topic, const std::string& word_of_rank_0);
+  // Returns when all have called it.
+  void meet();
+
+ private:
+  [[nodiscard]] std::string key(const std::string& topic, Rank rank) const;
+  std::string hear(const std::string& topic, Rank rank);
+
+  const UcxOptions& options_;
+  Deadline deadline_;
+};
+
+}  // namespace riffle

@@ -1,0 +1,127 @@
+// Workers on hosts that are network namespaces of this machine.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "riffle/collective.h"
+#include "support/collective_reference.h"
+#include "support/hosts.h"
+#include "support/workers.h"
+
+namespace riffle::test {
+
+// Skips a test where there can be no hosts.
+#define NEEDS_HOSTS()                                                                         \
+  do {                                                                                        \
+    if (!ucx_is_available()) GTEST_SKIP() << "built without UCX";                             \
+    if (const std::string reason = Hosts::missing(); !reason.empty()) GTEST_SKIP() << reason; \
+  } while (false)
+
+// An engine and its store.
+struct FarEngine {
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Engine> engine;
+};
+
+class FarWorld {
+ public:
+  // Ranks are placed host by host.
+  FarWorld(int hosts, int per_host, Seconds one_way = Seconds(0))
+      : hosts_(hosts, one_way),
+        per_host_(per_host),
+        size_(hosts * per_host),
+        store_(Hosts::address(0), [this] { hosts_.enter(0); }) {}
+
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] const Hosts& hosts() const { return hosts_; }
+  [[nodiscard]] int host_of(Rank rank) const { return rank / per_host_; }
+
+  // For a worker's process: goes to the rank's host and joins.
+  [[nodiscard]] FarEngine join(Rank rank, const EngineOptions& options = {}) const {
+    hosts_.enter(host_of(rank));
+    FarEngine made;
+    made.store = std::make_unique<Store>(store_.options());
+    UcxOptions ucx;
+    static_cast<EngineOptions&>(ucx) = options;
+    ucx.store = made.store.get();
+    ucx.job = "test";
+    ucx.rank = rank;
+    ucx.size = size_;
+    made.engine = make_ucx_engine(ucx);
+    return made;
+  }
+
+  // Runs body on every rank; a test fails when one of them throws or fails.
+  void run(const std::function<void(Engine&)>& body, Seconds limit = Seconds(100)) const {
+    Workers workers(size_, [&](Rank rank) {
+      const FarEngine joined = join(rank);
+      body(*joined.engine);
+    });
+    const auto codes = workers.wait_all(limit);
+    for (std::size_t r = 0; r < codes.size(); ++r) EXPECT_EQ(codes[r], 0) << "rank " << r;
+  }
+
+ private:
+  Hosts hosts_;
+  int per_host_;
+  int size_;
+  StoreProcess store_;
+};
+
+// Memory that forked workers share with the test.
+template <typename T>
+class Shared {
+ public:
+  Shared()
+      : value_(new(mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                        0)) T{}) {}
+  ~Shared() { munmap(value_, sizeof(T)); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  T* operator->() { return value_; }
+
+ private:
+  T* value_;
+};
+
+inline std::int64_t nanoseconds_now() {
+  return Clock::now().time_since_epoch().count();
+}
+
+// Random collectives over random groups, each checked against float64.
+inline void run_random_trials(const FarWorld& world, int trials, Seconds limit) {
+  world.run(
+      [&](Engine& engine) {
+        Collectives collectives(engine);
+        Random random(11);
+        for (int i = 0; i < trials; ++i) {
+          Trial trial = random_trial(random, world.size(), i % 50 == 0 ? 400'000 : 5'000);
+          trial.places = 1 + i % 3;
+          trial.lane = i % 4;
+          if (trial.group.contains(engine.rank())) check(engine, collectives, i % 7 == 0, trial);
+          if (testing::Test::HasFailure()) return;
+        }
+      },
+      limit);
+}
+
+// A rank waits for a peer that computes for so long.
+inline void compute_for(Seconds time) {
+  const FarWorld world(2, 1);
+  world.run([&](Engine& engine) {
+    Collectives collectives(engine);
+    std::vector<float> values(100'000, 1);
+    collectives.all_reduce(Group({0, 1}), elements(values));
+    volatile double sum = 0;
+    const Deadline end = after(time);
+    while (engine.rank() == 1 && Clock::now() < end) sum = sum + 1;
+    collectives.all_reduce(Group({0, 1}), elements(values));
+  });
+}
+
+}  // namespace riffle::test

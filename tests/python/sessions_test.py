@@ -1,0 +1,349 @@
+"""Sessions as a whole: joining, resuming, averaging, refusing, failing."""
+
+import copy
+import os
+import signal
+import time
+import unittest
+import warnings
+
+import reference
+import riffle
+import torch
+from core_test import Pairs  # registers "pairs"
+from processes import gather, job_name, run, start
+from tasks import adamw, batch, distance, flat, loss_of, momentum, perceptron
+
+SESGD = "sesgd:bucket=layer"
+DEAR = "dear:bucket=1KiB"
+BOUND = 1e-10
+STEPS = 12
+
+
+def steps(model, optimizer, rank, first=0, last=STEPS):
+    for step in range(first, last):
+        optimizer.zero_grad()
+        loss_of(model, batch(rank, step)).backward()
+        optimizer.step()
+
+
+# --- Averages.
+
+
+def normalized():
+    torch.manual_seed(5)
+    return torch.nn.Sequential(
+        torch.nn.Linear(12, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 5)
+    ).double()
+
+
+def averages(engine, spec):
+    """Weights and statistics of this worker, and what averaged(), swa() and the end made of it."""
+    model = normalized()
+    optimizer = momentum(model.parameters())
+    sums = torch.zeros_like(flat(model))
+    with riffle.sync(model, optimizer, spec, engine=engine, swa=True) as session:
+        for step in range(STEPS):
+            steps(model, optimizer, engine.rank, step, step + 1)
+            model.state_dict()
+            sums += flat(model)
+        own = {key: value.clone() for key, value in model.state_dict().items()}
+        averaged, swa = session.averaged(), session.swa()
+        spread = session.consensus_distance()
+        stats = session.stats()
+    final = {key: value.clone() for key, value in model.state_dict().items()}
+    return own, averaged, final, swa, sums / STEPS, spread, (stats.steps, stats.step_time)
+
+
+# --- Joining, resuming.
+
+
+def uneven(engine, spec):
+    model = perceptron()
+    optimizer = momentum(model.parameters())
+    with riffle.sync(model, optimizer, spec, engine=engine) as session:
+        mine = [batch(engine.rank, step) for step in range(4 + 2 * engine.rank)]
+        for data in session.batches(mine):
+            optimizer.zero_grad()
+            loss_of(model, data).backward()
+            optimizer.step()
+    return flat(model)
+
+
+def uneven_on_one_worker(workers):
+    """A worker without data adds nothing, and the mean is still over all workers."""
+    model = perceptron()
+    optimizer = momentum(model.parameters())
+    for step in range(4 + 2 * (workers - 1)):
+        optimizer.zero_grad()
+        for rank in range(workers):
+            if step < 4 + 2 * rank:
+                (loss_of(model, batch(rank, step)) / workers).backward()
+        optimizer.step()
+    return flat(model)
+
+
+def resumed(engine, spec, make_optimizer):
+    """Weights of 2*STEPS steps in one go, and with a stop in the middle."""
+
+    def fresh(state=None):
+        model = perceptron()
+        optimizer = make_optimizer(model.parameters())
+        if state is not None:
+            model.load_state_dict(state["model"])
+            optimizer.load_state_dict(state["optimizer"])
+        resume = None if state is None else state["session"]
+        session = riffle.sync(
+            model, optimizer, spec, engine=engine, resume=resume, measure_network=False
+        )
+        return model, optimizer, session
+
+    model, optimizer, session = fresh()
+    steps(model, optimizer, engine.rank, 0, STEPS)
+    saved = {"session": session.state_dict(), "model": model.state_dict()}
+    saved["optimizer"] = optimizer.state_dict()
+    saved = copy.deepcopy(saved)
+    steps(model, optimizer, engine.rank, STEPS, 2 * STEPS)
+    model.state_dict()
+    whole = flat(model)
+    session.close()
+    del session
+
+    model, optimizer, session = fresh(saved)
+    steps(model, optimizer, engine.rank, STEPS, 2 * STEPS)
+    model.state_dict()
+    halves = flat(model)
+    session.close()
+    return whole, halves
+
+
+# --- Mixed precision, strategies in Python.
+
+
+def scaled(engine, spec, overflow):
+    """float16 scaling with an overflow on one worker in one step."""
+    torch.manual_seed(0)
+    model = perceptron(torch.float32)
+    optimizer = momentum(model.parameters())
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=4)
+    with riffle.sync(model, optimizer, spec, engine=engine) as session:
+        for step in range(STEPS):
+            x, y = batch(engine.rank, step, torch.float32)
+            if overflow and step == 5 and engine.rank == 0:
+                x = x * float("inf")
+            optimizer.zero_grad()
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                loss = torch.nn.functional.cross_entropy(model(x), y)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        finite = bool(torch.isfinite(flat(model)).all())
+        spread = session.consensus_distance()
+    return finite, spread, flat(model)
+
+
+def pairs(engine):
+    model = perceptron()
+    optimizer = momentum(model.parameters())
+    _ = riffle.sync(model, optimizer, "pairs", engine=engine)
+    steps(model, optimizer, engine.rank)
+    model.state_dict()
+    return flat(model)
+
+
+def clipped(engine, spec):
+    """Clipping as if on one worker: warns once, and gives the rule with clipped gradients."""
+    model = perceptron()
+    optimizer = momentum(model.parameters())
+    _ = riffle.sync(model, optimizer, spec, engine=engine)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss_of(model, batch(engine.rank, step)).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.2)
+            optimizer.step()
+    model.state_dict()
+    return flat(model), [str(w.message) for w in caught if "gradient" in str(w.message)]
+
+
+def refusals(engine):
+    """Messages for what cannot work."""
+    said = {}
+
+    def attempt(name, action):
+        try:
+            action()
+            said[name] = "nothing"
+        except riffle.UsageError as error:
+            said[name] = str(error)
+
+    def sparse():
+        model = torch.nn.Embedding(4, 3, sparse=True)
+        riffle.sync(model, momentum(model.parameters()), "bsp", engine=engine)
+
+    def late_clip():
+        model = perceptron()
+        optimizer = momentum(model.parameters())
+        session = riffle.sync(model, optimizer, SESGD, engine=engine)
+        steps(model, optimizer, engine.rank, 0, 3)
+        loss_of(model, batch(engine.rank, 3)).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        try:
+            optimizer.step()
+        finally:
+            session.close()
+
+    def moved():
+        model = perceptron()
+        optimizer = momentum(model.parameters())
+        session = riffle.sync(model, optimizer, "local-sgd", engine=engine)
+        model.float()
+        try:
+            x, y = batch(engine.rank, 0, torch.float32)
+            torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        finally:
+            session.close()
+
+    attempt("sparse", sparse)
+    attempt("late clip", late_clip)
+    attempt("moved", moved)
+    attempt("other world", lambda: other_world(engine))
+    return said
+
+
+def other_world(engine):
+    model = perceptron()
+    saved = {"rank": 5, "size": 9, "session": b""}
+    riffle.sync(model, momentum(model.parameters()), "bsp", engine=engine, resume=saved)
+
+
+# --- Failure.
+
+
+def train_until_killed(job, rank, size, spec):
+    """Trains for ever; gives the error, when it came, and the time from the kill on."""
+    model = perceptron()
+    optimizer = momentum(model.parameters())
+    engine = riffle.shm_engine(job, rank, size)
+    riffle.sync(model, optimizer, spec, engine=engine)
+    began = time.monotonic()
+    for step in range(1_000_000):
+        if rank == 1 and time.monotonic() - began > 0.5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            steps(model, optimizer, rank, step, step + 1)
+        except riffle.CommError as error:
+            took = time.monotonic() - began - 0.5
+            time.sleep(1)  # our own end must not be what others see first
+            return str(error), error.rank, took
+    return None
+
+
+class Sessions(unittest.TestCase):
+    def test_averages(self):
+        for spec in ("wfbp", SESGD, "local-sgd:tau=5"):
+            with self.subTest(spec=spec):
+                answers = run(4, averages, spec)
+                owns = [answer[0] for answer in answers]
+                mean = {key: sum(o[key].double() for o in owns) / 4 for key in owns[0]}
+                tracks = sum(answer[4] for answer in answers) / 4
+                for _, averaged, final, swa, _, _, stats in answers:
+                    for key in mean:
+                        if "num_batches" not in key:
+                            self.assertLess(distance(averaged[key], mean[key]), 1e-12)
+                            self.assertLess(distance(final[key], mean[key]), 1e-12)
+                    parameters = [v.flatten() for k, v in swa.items() if "running" not in k]
+                    parameters = torch.cat([v for v in parameters if v.is_floating_point()])
+                    self.assertLess(distance(parameters, tracks), 1e-12)
+                    self.assertEqual(stats[0], STEPS)
+                    self.assertGreater(stats[1], 0)
+                spreads = {answer[5] for answer in answers}
+                self.assertEqual(len(spreads), 1)
+                if spec == "local-sgd:tau=5":
+                    self.assertGreater(spreads.pop(), 1e-4)
+
+    def test_uneven_batches(self):
+        right = uneven_on_one_worker(3)
+        for spec in ("wfbp", DEAR):
+            with self.subTest(spec=spec):
+                for weights in run(3, uneven, spec):
+                    self.assertLessEqual(distance(weights, right), BOUND)
+        answers = run(3, uneven, SESGD)
+        self.assertTrue(all(torch.equal(answers[0], other) for other in answers))
+
+    def test_resuming_is_bit_exact(self):
+        specs = ["wfbp", DEAR, SESGD, "sesgd:order=combine-then-adapt", "dasgd", "diloco:tau=7"]
+        for spec in specs:
+            for make_optimizer in (momentum, adamw):
+                with self.subTest(spec=spec, optimizer=make_optimizer.__name__):
+                    for whole, halves in run(2, resumed, spec, make_optimizer):
+                        self.assertTrue(torch.equal(whole, halves), distance(whole, halves))
+
+    def test_mixed_precision(self):
+        for spec in ("wfbp", DEAR, SESGD):
+            for overflow in (False, True):
+                with self.subTest(spec=spec, overflow=overflow):
+                    answers = run(2, scaled, spec, overflow)
+                    for finite, spread, weights in answers:
+                        self.assertTrue(finite)
+                        self.assertEqual(spread, 0)
+                        self.assertTrue(torch.equal(weights, answers[0][2]))
+
+    def test_a_strategy_in_python_trains(self):
+        replicas = reference.Replicas(4, perceptron, momentum)
+        even, odd = [[0, 1], [2, 3]], [[1, 2], [0, 3]]
+        reference.adapt_then_combine(
+            replicas, STEPS, lambda t: reference.partition_matrix(odd if t % 2 else even, 4)
+        )
+        self.assertEqual(Pairs.name, "pairs")
+        for weights, right in zip(run(4, pairs), replicas.weights(), strict=True):
+            self.assertLessEqual(distance(weights, right), BOUND)
+
+    def test_clipping_replaces_stepping_per_bucket(self):
+        class Clipped(reference.Replicas):
+            def update(self):
+                for model in self.models:
+                    torch.nn.utils.clip_grad_norm_(model.parameters(), 0.2)
+                super().update()
+
+        replicas = Clipped(2, perceptron, momentum)
+        reference.adapt_then_combine(replicas, STEPS, lambda _: reference.mean_matrix(2))
+        for weights, said in run(2, clipped, SESGD):
+            self.assertLessEqual(distance(weights, replicas.weights()[0]), BOUND)
+            self.assertEqual(len(said), 1, said)
+
+    def test_refusals(self):
+        for said in run(2, refusals):
+            self.assertIn("sparse", said["sparse"])
+            self.assertIn("overlap=False", said["late clip"])
+            self.assertIn("was moved", said["moved"])
+            self.assertIn("rank 5 of 9", said["other world"])
+
+    def test_a_killed_worker_is_named_by_all(self):
+        for spec in ("wfbp", SESGD, "sesgd:group=2"):
+            with self.subTest(spec=spec):
+                job = job_name()
+                workers = [start(train_until_killed, job, rank, 4, spec) for rank in range(4)]
+                answers = gather(workers, 30)
+                for rank in (0, 2, 3):
+                    fine, answer = answers[rank]
+                    self.assertTrue(fine, answer)
+                    self.assertEqual(answer[1], 1, answer[0])
+                    self.assertRegex(answer[0], r"of \{.*1.*\}, bucket \d+, step \d+")
+
+    def test_one_worker_adds_nothing(self):
+        model = perceptron()
+        optimizer = momentum(model.parameters())
+        pointers = [p.data_ptr() for p in model.parameters()]
+        with riffle.sync(model, optimizer, SESGD) as session:
+            self.assertEqual((session.rank, session.size), (0, 1))
+            self.assertEqual([p.data_ptr() for p in model.parameters()], pointers)
+            self.assertFalse(optimizer._optimizer_step_pre_hooks)
+            self.assertFalse(any(p._post_accumulate_grad_hooks for p in model.parameters()))
+            self.assertFalse(any(m._forward_pre_hooks for m in model.modules()))
+
+
+if __name__ == "__main__":
+    unittest.main()
