@@ -216,7 +216,6 @@ class Worker:
 
         def ask(*_: object) -> None:
             self._asked_to_stop = True
-            self._next_report = 0
 
         if self.options.checkpoint:
             for number in (signal.SIGINT, signal.SIGTERM):
