@@ -4,7 +4,6 @@ import contextlib
 import os
 import pty
 import re
-import shutil
 import signal
 import subprocess
 import time
