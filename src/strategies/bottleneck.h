@@ -35,8 +35,8 @@ struct Phase {
 // is a grid.
 std::vector<Phase> delegate_phases(const World& world);
 
-// True where phases differ only in who of a rack speaks for it, and all of a rack are alike: no slow
-// hosts, no racks of two, one link and speed in each rack.
+// True where phases differ only in who of a rack speaks for it, and all of a rack are alike: no
+// slow hosts, no racks of two, one link and speed in each rack.
 bool only_rotates(const World& world);
 
 // With a delay of d steps. All members average inside their rack in every step, slow hosts as
