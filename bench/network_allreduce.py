@@ -17,6 +17,7 @@ import random
 import re
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -165,7 +166,10 @@ class Contender:
         called, done = [0] * calls, [0] * calls
         for worker in self.workers:
             for call in range(calls):
-                before, after = map(int, worker.readline().split())
+                try:
+                    before, after = map(int, worker.readline().split())
+                except (TimeoutError, ValueError) as problem:
+                    sys.exit(f"{self.name}: no answer for {size} bytes, or a wrong sum ({problem})")
                 called[call] = max(called[call], before)
                 done[call] = max(done[call], after)
         return [(d - c) * 1e-9 for c, d in zip(called, done, strict=True)]
@@ -229,6 +233,7 @@ def main():
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("network_allreduce: network namespaces need root")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("network_allreduce: told to stop"))
     names = ["riffle", *filter(None, arguments.against.split(","))]
     sizes = [size_of(text) for text in arguments.sizes.split(",")]
     results = []
