@@ -18,6 +18,11 @@ function(riffle_test name)
   target_compile_definitions(${name}_test PRIVATE
     RIFFLE_SHARED_DIR="${RIFFLE_SHARED_DIR}"
     RIFFLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  set(environment "")
+  if(RIFFLE_SANITIZE)
+    # UCX rewrites functions of libc that sanitizers have replaced, and crashes.
+    set(environment ENVIRONMENT UCX_MEM_MMAP_HOOK_MODE=none)
+  endif()
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout})
+    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout} ${environment})
 endfunction()
