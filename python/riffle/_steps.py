@@ -76,6 +76,8 @@ class Steps:
         self._restore: Callable[[], None] | None = None
         self._states: dict[int, list[int]] = {}
         self._make_views()
+        if self.core.keeps_state:
+            self._share_state()  # a resumed session may merge it before the first update
         self._handles = self._install()
 
     def _make_core(

@@ -1,5 +1,6 @@
 // Buckets from measured times: what the first steps showed, as rank 0 saw it.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "riffle/error.h"
@@ -56,7 +57,10 @@ bool Session::State::move_to(Trace trace, const BucketPlan& plan) {
   const bool postpones_all = std::ranges::count(postponed, 1) > 0;
   if (postpones_all != (std::ranges::count(postponed, 0) == 0)) return false;
   for (std::size_t b = 0; b < layout.buckets.size(); ++b) (void)needed(static_cast<int>(b));
-  if (!delayed().empty() || needs.outer) return false;
+  // Some ranks may have something delayed where others, no delegates this time, have nothing.
+  std::array<double, 1> waiting{static_cast<double>(delayed().size())};
+  control.all_reduce(waiting, Reduction::sum);
+  if (waiting.front() > 0 || needs.outer) return false;
   dispatcher.forget_planned();
   const runtime::Layout old = std::move(layout);
   auto old_gradients = std::move(gradient_memory);

@@ -12,6 +12,8 @@ packages_for() { # PURPOSE...
       tidy) echo clang-tidy-19 ;;
       clang) echo clang-19 libclang-rt-19-dev ;;
       mpi) echo openmpi-bin libopenmpi-dev ;;
+      package) echo python3-dev pybind11-dev ;;
+      npm) echo npm ;;
       bare) echo debootstrap git ;;
       python) echo python3-venv ca-certificates ;;
       *) fail 1 "no packages are known for '$purpose'" ;;

@@ -1,0 +1,24 @@
+# `cmake --install build/release --prefix P`: headers, libraries and what find_package(riffle) reads.
+# riffle::riffle is all of it; single modules are riffle::model, riffle::simulate and so on.
+include(CMakePackageConfigHelpers)
+find_package(ucx QUIET)
+set(RIFFLE_HAS_UCX OFF)
+if(TARGET ucx::ucp)
+  set(RIFFLE_HAS_UCX ON)
+endif()
+
+add_library(riffle_riffle INTERFACE)
+target_link_libraries(riffle_riffle INTERFACE riffle_plan riffle_simulate riffle_verify riffle_runtime)
+set_target_properties(riffle_riffle PROPERTIES EXPORT_NAME riffle)
+
+set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/riffle)
+install(TARGETS riffle_riffle EXPORT riffle COMPONENT development)
+install(DIRECTORY include/riffle DESTINATION include COMPONENT development)
+install(EXPORT riffle NAMESPACE riffle:: FILE riffle-targets.cmake DESTINATION ${folder}
+        COMPONENT development)
+configure_package_config_file(cmake/riffle-config.cmake.in riffle-config.cmake
+  INSTALL_DESTINATION ${folder})
+write_basic_package_version_file(riffle-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/riffle-config.cmake
+              ${PROJECT_BINARY_DIR}/riffle-config-version.cmake
+        DESTINATION ${folder} COMPONENT development)

@@ -1,0 +1,151 @@
+"""`riffle train` and `riffle data` as a person runs them."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from riffle.train.__main__ import main
+
+DIGITS = ["digits", "--model", "mlp", "--data", "synthetic", "--seed", "3"]
+
+
+def command(*words):
+    return [sys.executable, "-m", "riffle.train", *map(str, words)]
+
+
+def run(*words, environment=None, seconds=200):
+    return subprocess.run(
+        command(*words),
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+
+
+def processes_of(marker):
+    """Live processes whose command line holds a marker."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if marker.encode() in path.read_bytes():
+                found.append(path.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+class Train(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def test_two_workers_learn_and_tell(self):
+        log, timeline = self.folder / "log", self.folder / "timeline.json"
+        places = ["--log", log, "--timeline", timeline]
+        answer = run(
+            *DIGITS, "-n", 2, "--steps", 121, "--strategy", "local-sgd", *places, "--compare"
+        )
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        table = answer.stdout.splitlines()
+        self.assertEqual(table[0].split()[:2], ["workers", "strategy"])
+        self.assertEqual([line.split()[0] for line in table[1:3]], ["2", "1"])
+        self.assertRegex(table[3], "2 workers against one, .*x the speed, accuracy .* points")
+        self.assertNotIn("\x1b", answer.stderr)  # no terminal
+        events = [json.loads(line) for line in log.read_text().splitlines()]
+        self.assertEqual(events[0]["event"], "start")
+        self.assertEqual(events[0]["strategy"].split(":")[0], "local-sgd")
+        self.assertGreater(events[-1]["accuracy"], 0.8)
+        self.assertGreater(events[-1]["consensus_distance"], 0)
+        ranks = {event["pid"] for event in json.loads(timeline.read_text())["traceEvents"]}
+        self.assertEqual(ranks, {0, 1})
+        self.assertEqual(list(self.folder.glob("*.rank-*")), [])
+
+    def interrupted(self, number):
+        checkpoint = self.folder / "saved"
+        words = [*DIGITS, "-n", 2, "--steps", 100_000, "--checkpoint", checkpoint]
+        with subprocess.Popen(
+            command(*words), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        ) as process:
+            for line in process.stderr:
+                if line.startswith("step "):
+                    break
+            process.send_signal(number)
+            rest = process.stderr.read()
+            process.wait(timeout=100)
+        self.assertIn(f"in {checkpoint}", rest)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertEqual(processes_of(str(checkpoint)), [])
+        return checkpoint
+
+    def test_ctrl_c_saves_and_leaves_nobody_behind(self):
+        checkpoint = self.interrupted(signal.SIGINT)
+        step = json.loads((checkpoint / "latest.json").read_text())["step"]
+        self.assertGreater(step, 0)
+        # It goes on from there, by itself knowing what it was; another number is refused.
+        answer = run("--resume", checkpoint, "-n", 3)
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn("workers was 2, not 3; resuming needs the same number", answer.stderr)
+        answer = run("--resume", checkpoint, "--strategy", "dear")
+        self.assertIn("strategy was auto, not dear", answer.stderr)
+        with subprocess.Popen(
+            command("--resume", checkpoint), stderr=subprocess.PIPE, text=True
+        ) as process:
+            text = ""
+            for line in process.stderr:
+                text += line
+                if line.startswith("step "):
+                    break
+            process.send_signal(signal.SIGTERM)
+            process.stderr.read()
+        self.assertIn(f"from step {step}", text)
+        self.assertGreater(json.loads((checkpoint / "latest.json").read_text())["step"], step)
+
+    def test_without_a_network_data_is_generated_and_said_so(self):
+        npm = self.folder / "npm"
+        npm.write_text("#!/bin/sh\necho npm error network is unreachable >&2\nexit 1\n")
+        npm.chmod(0o755)
+        environment = {
+            "PATH": f"{self.folder}:{os.environ['PATH']}",
+            "RIFFLE_DATA": str(self.folder / "cache"),
+        }
+        answer = run("--model", "mlp", "-n", 1, "--steps", 2, environment=environment)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertIn("network is unreachable; going on with --data synthetic", answer.stderr)
+        self.assertIn("generated glyphs", answer.stderr)
+
+    def test_bad_usage_is_one_line(self):
+        for words, expected in [
+            (["nonsense"], "no task 'nonsense'; known: digits, chars, clicks, images"),
+            (["--model", "x"], "no model 'x' of digits; known: cnn, mlp"),
+            (["--strategy", "x"], "x"),
+            (["--workers", "0"], "--workers 0: must be more than 0"),
+            (["--epochs", "1", "--steps", "3"], "give one"),
+            (["clicks", "--data", "/x"], "clicks are generated"),
+            (["--resume", "/nowhere"], "/nowhere/latest.json: is missing"),
+        ]:
+            with self.subTest(words=words):
+                with contextlib.redirect_stderr(io.StringIO()) as stream:
+                    self.assertEqual(main(words), 2)
+                self.assertIn(expected, stream.getvalue())
+                self.assertEqual(len(stream.getvalue().strip().splitlines()), 1)
+
+    def test_as_a_worker_of_torchrun(self):
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        words = [*torchrun, "--nproc-per-node=2", *command()[1:], *DIGITS, "--steps=30"]
+        answer = subprocess.run(words, capture_output=True, text=True, timeout=200)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        rows = [line.split() for line in answer.stdout.splitlines() if line[:1].isdigit()]
+        self.assertEqual([row[0] for row in rows], ["2"])  # rank 0 alone prints
+
+
+if __name__ == "__main__":
+    unittest.main()
