@@ -18,9 +18,11 @@ struct Arguments {
   std::vector<std::string> strategies;
   std::string plan_file;
   std::uint64_t seed = 0;
+  bool all = false;
 };
 
-Table plan_table(const Plan& plan) {
+// Every candidate with everything, for CSV.
+Table whole_table(const Plan& plan) {
   Table table{{{"#"},
                {"strategy", false},
                {"step"},
@@ -39,6 +41,44 @@ Table plan_table(const Plan& plan) {
                           fmt::format("{:.0f} %", result.efficiency * 100), candidate.reason});
   }
   return table;
+}
+
+// The best of each strategy, or all of them.
+std::vector<const Candidate*> shown(const Plan& plan, bool all) {
+  std::vector<const Candidate*> list;
+  for (const Candidate& candidate : plan.candidates)
+    if (all || std::ranges::none_of(list, [&](const Candidate* better) {
+          return better->simulation.strategy == candidate.simulation.strategy;
+        }))
+      list.push_back(&candidate);
+  return list;
+}
+
+// Figures first, then a sentence for each: together they would be too wide to read.
+std::string ranking(const Plan& plan, bool all, bool colour) {
+  const auto list = shown(plan, all);
+  const bool discounted =
+      std::ranges::any_of(list, [](const Candidate* each) { return each->effective_step != 1; });
+  Table table{{{"#"}, {"strategy", false}, {"step"}}, {}};
+  if (discounted) table.columns.push_back({"per effective step"});
+  for (const char* name : {"exposed", "speed-up", "efficiency"}) table.columns.push_back({name});
+  Table why{{{"#"}, {"why", false}}, {}};
+  for (const Candidate* candidate : list) {
+    const Simulation& result = candidate->simulation;
+    const std::string number = std::to_string(table.rows.size() + 1);
+    std::vector<std::string> row{number, candidate->spec, print(result.iteration)};
+    if (discounted) row.push_back(print(candidate->per_effective_step));
+    row.push_back(print(result.exposed_communication));
+    row.push_back(fmt::format("{:.2f}", result.speedup));
+    row.push_back(fmt::format("{:.0f} %", result.efficiency * 100));
+    table.rows.push_back(std::move(row));
+    why.rows.push_back({number, candidate->reason});
+  }
+  std::string text = print_table(table, colour) + "\n" + print_table(why, colour);
+  if (const std::size_t more = plan.candidates.size() - list.size(); more > 0)
+    text += fmt::format("\n{} other setting{} did no better than their strategy's best: --all.\n",
+                        more, more == 1 ? "" : "s");
+  return text;
 }
 
 std::string advice(const Plan& plan, const Trace& trace) {
@@ -78,8 +118,8 @@ void run(const Arguments& arguments) {
   if (!arguments.plan_file.empty()) write_file(arguments.plan_file, to_json(plan));
   const Output& output = arguments.output;
   if (output.json()) return output.write(to_json(plan));
-  if (output.csv()) return output.write(plan_table(plan));
-  output.write(advice(plan, trace) + print_table(plan_table(plan), output.colour()));
+  if (output.csv()) return output.write(whole_table(plan));
+  output.write(advice(plan, trace) + ranking(plan, arguments.all, output.colour()));
 }
 
 }  // namespace
@@ -91,6 +131,8 @@ void add_plan(CLI::App& app) {
   arguments->inputs.add_to(*command);
   command->add_option("--strategy", arguments->strategies,
                       "only these: NAME[:key=value,...], repeatable (default: every one)");
+  command->add_flag("--all", arguments->all,
+                    "every setting, not only each strategy's best (JSON and CSV have all)");
   command->add_option("--plan-file", arguments->plan_file,
                       "write the whole plan as JSON, for train, C++ and Python");
   command->add_option("--seed", arguments->seed, "of jitter and stragglers")->capture_default_str();

@@ -33,8 +33,8 @@ Table result_table(const Results& results) {
                {"speed-up"},
                {"efficiency"},
                {"buckets"},
-               {"sent per worker"},
-               {"messages"}},
+               {"sent"},
+               {"sends"}},
               {}};
   for (const auto& [spec, result] : results)
     table.rows.push_back(
@@ -106,9 +106,11 @@ void add_drawing_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--gantt-steps", arguments.style.steps, "steps to draw")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command.add_option("--width", arguments.style.width, "columns of the drawing")
-      ->check(CLI::Range(40, 1000))
-      ->capture_default_str();
+  arguments.style.width = terminal_width();
+  command
+      .add_option("--width", arguments.style.width,
+                  "columns of the drawing (default: the terminal's, else 100)")
+      ->check(CLI::Range(40, 1000));
 }
 
 }  // namespace

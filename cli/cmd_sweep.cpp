@@ -118,9 +118,9 @@ std::string shown_text(const Arguments& arguments, const Simulation& result) {
 }
 
 Table wide_table(const Arguments& arguments, const std::vector<Point>& points, std::size_t sizes) {
-  Table table{{{arguments.show + " of strategy", false}}, {}};
+  Table table{{{arguments.show + " with workers:", false}}, {}};
   for (std::size_t i = 0; i < sizes; ++i)
-    table.columns.push_back({fmt::format("{} workers", points[i].workers)});
+    table.columns.push_back({std::to_string(points[i].workers)});
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (i % sizes == 0) table.rows.push_back({points[i].spec});
     table.rows.back().push_back(points[i].refused ? "-" : shown_text(arguments, points[i].result));
@@ -213,9 +213,11 @@ void add_sweep(CLI::App& app) {
       ->check(CLI::Range(1, 1'000'000));
   command->add_option("--seed", arguments->options.seed, "of jitter and stragglers")
       ->capture_default_str();
-  command->add_option("--width", arguments->width, "columns of the chart")
-      ->check(CLI::Range(40, 1000))
-      ->capture_default_str();
+  arguments->width = terminal_width();
+  command
+      ->add_option("--width", arguments->width,
+                   "columns of the chart (default: the terminal's, else 100)")
+      ->check(CLI::Range(40, 1000));
   arguments->output.add_to(*command);
   command->footer(
       "Example: riffle sweep --workers 4..2048 --cluster flat:4,latency=50us,bandwidth=10Gbps "

@@ -1,8 +1,10 @@
 #include "common.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/files.h"
@@ -29,6 +31,12 @@ void Output::write(const std::string& text) const {
 
 void Output::write(const Table& table) const {
   write(csv() ? print_csv(table) : print_table(table, colour()));
+}
+
+int terminal_width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 100;
+  return std::clamp<int>(size.ws_col, 60, 200);
 }
 
 void Inputs::add_to(CLI::App& command) {

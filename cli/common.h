@@ -30,6 +30,9 @@ struct Output {
   void write(const Table& table) const;
 };
 
+// Columns of the terminal that standard output is, within reason; 100 where it is none.
+int terminal_width();
+
 // --trace and --cluster.
 struct Inputs {
   std::string trace = "resnet50";

@@ -43,7 +43,7 @@ def main() -> None:
         "gloo", init_method=store, rank=rank, world_size=size, timeout=datetime.timedelta(minutes=5)
     )
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect("\0" + name)
+        connection.connect(name if name.startswith("/") else "\0" + name)
         with connection.makefile("rw") as file:
             file.write(f"{rank}\n")
             file.flush()

@@ -25,10 +25,11 @@ int connect_to(const char* name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (std::strlen(name) + 1 > sizeof address.sun_path) throw std::runtime_error("socket name");
-  std::memcpy(address.sun_path + 1, name, std::strlen(name));
+  const std::size_t abstract = name[0] == '/' ? 0 : 1;
+  std::memcpy(address.sun_path + abstract, name, std::strlen(name));
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const auto length =
-      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + std::strlen(name));
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + std::strlen(name));  // 0: an end
   if (fd < 0 || connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0)
     throw std::runtime_error("cannot reach the benchmark");
   return fd;

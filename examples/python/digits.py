@@ -5,8 +5,9 @@ torchrun --nproc-per-node 4 digits.py      (or mpirun, srun, riffle launch, or p
 
 import argparse
 
-import riffle  # <- the first changed line
 import torch
+
+import riffle  # <- the first changed line
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--strategy", default="auto")

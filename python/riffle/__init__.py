@@ -82,6 +82,7 @@ __all__ = [
     "before_step",
     "bucket_per_layer",
     "builtin_traces",
+    "c10d",
     "correct",
     "load_trace",
     "loopback_engines",
@@ -102,14 +103,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from riffle.session import Session
-    from riffle.training import sync
+    from riffle.training import c10d, sync
 
 
 def __getattr__(name: str) -> Any:
     """What needs torch, on first use."""
-    if name not in ("Session", "sync"):
+    if name not in ("Session", "c10d", "sync"):
         raise AttributeError(f"module 'riffle' has no attribute '{name}'")
     from riffle import session, training
 
-    globals().update(Session=session.Session, sync=training.sync)
+    globals().update(Session=session.Session, c10d=training.c10d, sync=training.sync)
     return globals()[name]

@@ -48,6 +48,7 @@ class ForwardWaits:
         model: torch.nn.Module,
         bucket_of: dict[int, int],
         need: Callable[[int], None],
+        by_layer: bool,
     ) -> None:
         self._need = need
         self._bucket_of = bucket_of
@@ -59,7 +60,7 @@ class ForwardWaits:
             model.register_forward_pre_hook(self._enter_model),
             model.register_forward_hook(self._leave_model, always_call=True),
         ]
-        if not _is_compiled(model):
+        if by_layer and not _is_compiled(model):
             for module in model.modules():
                 self._add(module)
         else:

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from riffle import _core
+from riffle._c10d import C10d, C10dSession
 from riffle._core import UsageError
 from riffle._forward import ForwardWaits
 from riffle._schedule import needs_of
@@ -36,7 +37,7 @@ class Steps:
         self,
         model: torch.nn.Module,
         optimizers: Sequence[torch.optim.Optimizer],
-        engine: _core.Engine,
+        engine: _core.Engine | C10d,
         strategy: _core.NamedStrategy,
         *,
         overlap: bool = True,
@@ -49,17 +50,12 @@ class Steps:
         self._parameters = [p for _, p in named]
         self._buffers = [b for _, b in float_buffers(model)]
         self._optimizers = [PartialOptimizer(o) for o in optimizers]
-        self.core = _core.Session(
-            engine,
-            strategy,
-            [describe(name, p) for name, p in named],
-            buffers=[describe(name, b) for name, b in float_buffers(model)],
-            **options,
-        )
+        self.core = self._make_core(engine, strategy, options)
         self._needs = needs_of(self.core)
         self._gradients = self.core.keeps_gradients
         self._reports_ready = self._needs.ready or self._needs.per_bucket
         # Late: everything happens at optimizer.step().
+        self._overlap = overlap
         self._may_overlap = overlap and all(o.updates_any_subset() for o in self._optimizers)
         self._watches = self._needs.per_bucket or self._needs.postpones
         self._late = self._late_next = self._watches
@@ -82,6 +78,23 @@ class Steps:
             self._share_state()  # a resumed session may merge it before the first update
         self._handles = self._install()
 
+    def _make_core(
+        self, engine: _core.Engine | C10d, strategy: _core.NamedStrategy, options: dict[str, Any]
+    ) -> _core.Session | C10dSession:
+        named, buffers = trained(self.model), float_buffers(self.model)
+        if isinstance(engine, C10d):
+            if options.get("resume") is not None:
+                raise UsageError("resume= is not available over c10d")
+            known = {key: options.get(key) for key in ("cluster", "trace")}
+            return C10dSession(engine, strategy, named, buffers, **known)
+        return _core.Session(
+            engine,
+            strategy,
+            [describe(name, p) for name, p in named],
+            buffers=[describe(name, b) for name, b in buffers],
+            **options,
+        )
+
     # --- The step, from the loop's point of view.
 
     def _install(self) -> list[Any]:
@@ -102,7 +115,7 @@ class Steps:
 
     def _make_forward_waits(self) -> ForwardWaits:
         bucket_of = {id(p): self.core.bucket_of(i) for i, p in enumerate(self._parameters)}
-        return ForwardWaits(self.model, bucket_of, self._need)
+        return ForwardWaits(self.model, bucket_of, self._need, by_layer=self._overlap)
 
     def _gradient_hook(self, i: int) -> Callable[[torch.Tensor], None]:
         def hook(_: torch.Tensor) -> None:

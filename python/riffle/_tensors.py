@@ -45,8 +45,10 @@ def float_buffers(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
     return [(name, b) for name, b in model.named_buffers() if b.is_floating_point() and b.numel()]
 
 
-def view(memory: Memory, like: torch.Tensor) -> torch.Tensor:
+def view(memory: Memory | torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     """A tensor of the session's memory, in the shape of another one. It keeps the session alive."""
+    if isinstance(memory, torch.Tensor):
+        return memory.view(like.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.frombuffer(memory, dtype=like.dtype).view(like.shape)

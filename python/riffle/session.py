@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from riffle import _core
+from riffle._c10d import C10dSession, Stats
 from riffle._core import UsageError
 from riffle._steps import Steps
 from riffle._tensors import copy_out
@@ -79,7 +80,10 @@ class Session(Steps):
         self._settle()
         tensors = [*self._parameters, *self._buffers]
         copies = [torch.empty_like(t) for t in tensors]
-        self.core.averaged([t.data_ptr() for t in copies])
+        if isinstance(self.core, C10dSession):
+            self.core.averaged(copies)
+        else:
+            self.core.averaged([t.data_ptr() for t in copies])
         found = dict(zip(map(id, tensors), copies, strict=True))
         state = self.model.state_dict(keep_vars=True)
         return {key: found.get(id(t), t.detach().clone()) for key, t in state.items()}
@@ -90,6 +94,8 @@ class Session(Steps):
             raise UsageError("riffle.sync was not called with swa=True")
 
         def over_workers(mean: torch.Tensor) -> torch.Tensor:
+            if isinstance(self.core, C10dSession):
+                return self.core.mean(mean)
             joined = mean.clone()
             self.core.average_at(joined.data_ptr(), joined.numel())
             return joined
@@ -105,7 +111,7 @@ class Session(Steps):
         """The mean of each value over all workers, for metrics."""
         return self.core.average(list(values))
 
-    def stats(self) -> _core.SessionStats:
+    def stats(self) -> _core.SessionStats | Stats:
         """Step time, exposed communication, bytes, consensus distance."""
         return self.core.stats()
 

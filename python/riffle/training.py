@@ -7,6 +7,7 @@ import torch
 
 from riffle import _core
 from riffle._alone import Alone
+from riffle._c10d import C10d
 from riffle._core import Cluster, Engine, NamedStrategy, Trace, UsageError
 from riffle._tensors import WORDS, trained
 from riffle.analysis import plan
@@ -14,17 +15,9 @@ from riffle.session import Session
 from riffle.strategy import make
 
 
-def default_engine() -> Engine | None:
-    """The engine for the environment that torchrun, mpirun, Slurm or `riffle launch` left."""
-    environment = _core.launch_environment()
-    if environment is None or environment.size == 1:
-        return None
-    if environment.local_size not in (0, environment.size):
-        raise UsageError(
-            f"{environment.size} ranks, {environment.local_size} of them on this host: pass an "
-            "engine that reaches the others"
-        )
-    return _core.shm_engine(environment.job, environment.rank, environment.size)
+def c10d(group: Any = None) -> C10d:
+    """An engine over a process group (default: the world's) that torch.distributed has made."""
+    return C10d(group)
 
 
 def _choose(
@@ -45,7 +38,7 @@ def sync(
     optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
     strategy: str | NamedStrategy = "auto",
     *,
-    engine: Engine | None = None,
+    engine: Engine | C10d | None = None,
     cluster: Cluster | str | None = None,
     trace: Trace | None = None,
     overlap: bool = True,
@@ -61,7 +54,8 @@ def sync(
     the exact average.
 
     strategy: as on the command line, "sesgd:group=4"; "auto": see the planner.
-    engine: default: shared memory, by the launcher's environment.
+    engine: default: what reaches all ranks, by the environment the launcher left; c10d(group)
+        for a process group of torch.distributed.
     cluster: what the strategy plans for, as on the command line; default: measured.
     trace: layer times, one layer per trained parameter; default: modelled, then measured.
     overlap: False starts exchanges that would overlap the update at optimizer.step().
@@ -71,7 +65,7 @@ def sync(
     timeout: seconds that any wait may take.
     """
     optimizers = list(optimizer) if isinstance(optimizer, Sequence) else [optimizer]
-    engine = engine or default_engine()
+    engine = engine or _core.launched_engine()
     if isinstance(cluster, str):
         cluster = Cluster(cluster)
     chosen = _choose(strategy, model, cluster)

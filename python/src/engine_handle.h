@@ -6,13 +6,17 @@
 
 #include "riffle/collective.h"
 #include "riffle/engines.h"
+#include "riffle/launch_environment.h"
 
 namespace riffle::python {
 
 class EngineHandle {
  public:
-  explicit EngineHandle(std::unique_ptr<Engine> engine)
-      : owned_(std::move(engine)), engine_(owned_.get()), collectives_(*engine_) {}
+  explicit EngineHandle(std::unique_ptr<Engine> engine, JobStore store = {})
+      : store_(std::move(store)),
+        owned_(std::move(engine)),
+        engine_(owned_.get()),
+        collectives_(*engine_) {}
   EngineHandle(std::shared_ptr<LoopbackWorld> world, Rank rank)
       : world_(std::move(world)), engine_(&world_->engine(rank)), collectives_(*engine_) {}
 
@@ -20,6 +24,7 @@ class EngineHandle {
   [[nodiscard]] Collectives& collectives() { return collectives_; }
 
  private:
+  JobStore store_;  // where the ranks met
   std::unique_ptr<Engine> owned_;
   std::shared_ptr<LoopbackWorld> world_;
   Engine* engine_;

@@ -23,6 +23,18 @@ std::shared_ptr<EngineHandle> shm_engine(const std::string& job, Rank rank, int 
   return std::make_shared<EngineHandle>(make_shm_engine(options));
 }
 
+// Shared memory where the launcher says that all ranks are on this host, else whatever reaches
+// them.
+std::shared_ptr<EngineHandle> launched_engine() {
+  const auto environment = read_launch_environment(process_environment());
+  if (!environment || environment->size == 1) return nullptr;
+  if (environment->local_size == environment->size)
+    return shm_engine(environment->job, environment->rank, environment->size, 60);
+  JobStore store = open_job_store(*environment);
+  auto engine = make_ucx_engine(ucx_options(*environment, *store.client));
+  return std::make_shared<EngineHandle>(std::move(engine), std::move(store));
+}
+
 std::vector<std::shared_ptr<EngineHandle>> loopback_engines(int size) {
   const auto world = std::make_shared<LoopbackWorld>(size);
   std::vector<std::shared_ptr<EngineHandle>> engines;
@@ -41,6 +53,9 @@ void bind_engines(py::module_& module) {
       .def_property_readonly("size", [](EngineHandle& self) { return self.engine().size(); });
   module.def("shm_engine", &shm_engine, "job"_a, "rank"_a, "size"_a, "join_timeout"_a = 60.0,
              "Processes of one host over shared memory; returns when all have joined.", Unlocked());
+  module.def("launched_engine", &launched_engine,
+             "This rank's engine by the environment a launcher left; None for a process alone.",
+             Unlocked());
   module.def("loopback_engines", &loopback_engines, "size"_a,
              "One engine per rank, for threads of this process.");
 

@@ -31,11 +31,11 @@ std::unique_ptr<PatternOperation> PointToPoint::start(Call call, Deadline deadli
     call.algorithm = choose_algorithm(
         call.operation, call.group.size(),
         call.data.count * static_cast<std::size_t>(size_of(call.data.dtype).count), call.racks);
+  const int window = call.racks.size() > 1 ? options_.far_window : options_.window;
   Plan plan(call, options_.piece);
   CallTags tags = tags_for(call);
   return std::make_unique<PatternOperation>(*engine_, scratch_, started_, std::move(call),
-                                            std::move(plan), std::move(tags), options_.window,
-                                            deadline);
+                                            std::move(plan), std::move(tags), window, deadline);
 }
 
 CallTags PointToPoint::tags_for(const Call& call) {

@@ -14,6 +14,8 @@ struct PointToPointOptions {
   std::size_t piece = std::size_t{256} << 10;
   // How many pieces of a block are under way at a time.
   int window = 3;
+  // The same between hosts, where more must be on the way to fill it.
+  int far_window = 16;
 };
 
 // May be used by several threads; the calls of one lane must come one after the other.

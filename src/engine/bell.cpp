@@ -51,4 +51,19 @@ bool look(const Patience& patience, HostMemory::Ready ready) {
   return false;
 }
 
+bool look_for_a_moment(HostMemory::Ready ready) {
+  constexpr auto moment = std::chrono::microseconds(50);
+  constexpr auto long_yield = std::chrono::microseconds(10);
+  const auto start = Clock::now();
+  auto now = start;
+  while (now - start < moment) {
+    if (ready()) return true;
+    const auto before = Clock::now();
+    sched_yield();
+    now = Clock::now();
+    if (now - before > long_yield) break;
+  }
+  return ready();
+}
+
 }  // namespace riffle

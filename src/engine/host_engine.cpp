@@ -139,7 +139,6 @@ void HostEngine::throw_failed(std::span<const Rank> ranks, const CommContext& co
 template <typename Sleep>
 void HostEngine::wait_on(const Sleep& sleep, Ready ready, std::span<const Rank> also,
                          const Wait& how) {
-  if (look(Patience::of(crowded_ || how.background), ready)) return;
   const auto failed = [&](Rank rank) { return failure(rank).has_value(); };
   const auto broke = [&](Rank rank) { return liveness_->broken(rank); };
   while (true) {
@@ -288,6 +287,7 @@ void HostEngine::ring(std::span<const Rank> ranks, int bell) {
 
 void HostEngine::wait(int bell, Ready ready, const Wait& how) {
   RIFFLE_CHECK(!how.watch.empty());
+  if (look(Patience::of(crowded_ || how.background), ready)) return;
   Bell& rung = segment(world_.self).header().bells[static_cast<std::size_t>(bell)];
   wait_on([&](std::chrono::nanoseconds limit) { rung.sleep(ready, limit); }, ready, {}, how);
 }
@@ -295,6 +295,9 @@ void HostEngine::wait(int bell, Ready ready, const Wait& how) {
 void HostEngine::wait_for_mail(Ready ready, std::span<const Rank> also, const Wait& how) {
   Bell& mail = segment(world_.self).header().mail;
   const Pump::Busy busy(pump_.get());
+  if (pump_ != nullptr ? look_for_a_moment(ready)
+                       : look(Patience::of(crowded_ || how.background), ready))
+    return;
   const auto sleep = [&](std::chrono::nanoseconds limit) {
     pump_ != nullptr ? pump_->sleep(mail, ready, limit) : mail.sleep(ready, limit);
   };

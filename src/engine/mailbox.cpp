@@ -22,6 +22,11 @@ constexpr std::size_t piece_bytes = std::size_t{64} << 10;
 // Addresses set aside for a message that is kept; memory follows what has arrived.
 constexpr std::size_t longest_reserve = std::size_t{256} << 20;
 
+// Memory of kept messages that is used again: getting it anew from the kernel costs more than
+// copying.
+constexpr std::size_t spare_bytes = std::size_t{1} << 20;
+constexpr std::size_t most_spares = 16;
+
 // A peer that has not taken a few chunks by then is not worth waiting for.
 constexpr auto longest_withdrawal = std::chrono::seconds(1);
 
@@ -81,6 +86,7 @@ std::uint64_t Mailbox::receive(Rank from, Tag tag, std::span<std::byte> data) {
   kept->second.pop_front();
   if (kept->second.empty()) unexpected_.erase(kept);
   deliver_kept(id, record, *message);
+  recycle(std::move(message->kept));
   return id;
 }
 
@@ -99,6 +105,12 @@ void Mailbox::deliver_kept(std::uint64_t id, Record& record, Message& message) {
     record.begun = true;
     message.id = id;  // the rest goes straight to its buffer
   }
+}
+
+void Mailbox::recycle(Bytes bytes) {
+  bytes.clear();
+  if (bytes.capacity() > 0 && bytes.capacity() <= spare_bytes && spare_.size() < most_spares)
+    spare_.push_back(std::move(bytes));
 }
 
 void Mailbox::progress() {
@@ -199,6 +211,10 @@ std::shared_ptr<Mailbox::Message> Mailbox::begin(Rank from, Tag tag, std::size_t
   auto message = std::make_shared<Message>(Message{.tag = tag, .bytes = bytes, .kept = {}});
   const auto waiting = waiting_.find({from, tag});
   if (waiting == waiting_.end()) {
+    if (!spare_.empty() && bytes <= spare_bytes) {
+      message->kept = std::move(spare_.back());
+      spare_.pop_back();
+    }
     message->kept.reserve(std::min(bytes, longest_reserve));
     unexpected_[{from, tag}].push_back(message);
     return message;

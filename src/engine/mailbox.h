@@ -82,13 +82,30 @@ class Mailbox final : private Network::Events {
     std::size_t sent = 0;
     bool header_sent = false;
   };
+  // Bytes whose first values do not matter; writing zeros first would cost as much as the message.
+  template <typename T>
+  struct Unset : std::allocator<T> {
+    template <typename U>
+    struct rebind {
+      using other = Unset<U>;
+    };
+    template <typename U>
+    void construct(U* at) {
+      ::new (static_cast<void*>(at)) U;
+    }
+    template <typename U, typename... Args>
+    void construct(U* at, Args&&... args) {
+      ::new (static_cast<void*>(at)) U(std::forward<Args>(args)...);
+    }
+  };
+  using Bytes = std::vector<std::byte, Unset<std::byte>>;
   struct Message {  // arriving, or kept
     Tag tag;
     std::size_t bytes = 0;
     std::size_t arrived = 0;
     std::uint64_t id = 0;  // of the receive it goes to; 0: kept
     bool dropped = false;
-    std::vector<std::byte> kept;
+    Bytes kept;
   };
   struct Wire {
     Peer peer;
@@ -113,6 +130,7 @@ class Mailbox final : private Network::Events {
   void withdraw(std::uint64_t id, Wire& wire);
   void forget(std::uint64_t id);
   std::byte* place(Message& message, std::size_t bytes);
+  void recycle(Bytes bytes);
   std::shared_ptr<Message> begin(Rank from, Tag tag, std::size_t bytes);
   void finish(Message& message);
   void deliver_kept(std::uint64_t id, Record& record, Message& message);
@@ -127,6 +145,7 @@ class Mailbox final : private Network::Events {
   std::unordered_map<std::uint64_t, Record> records_;
   std::map<Key, std::deque<std::uint64_t>> waiting_;                // receives
   std::map<Key, std::deque<std::shared_ptr<Message>>> unexpected_;  // messages, maybe arriving
+  std::vector<Bytes> spare_;                                        // memory for messages to keep
   bool completed_ = false;                                          // something, since last told
 };
 

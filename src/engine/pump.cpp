@@ -1,7 +1,7 @@
 #include "engine/pump.h"
 
+#include <poll.h>
 #include <sched.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -17,26 +17,14 @@ namespace {
 // waking a thread for each would cost more than it gives.
 constexpr auto pause_after_waits = std::chrono::milliseconds(10);
 constexpr auto longest_sleep = std::chrono::milliseconds(100);
+// To fall asleep: what has just come must be taken first.
+constexpr int most_tries = 8;
 
-void add(int epoll, int fd) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.fd = fd;
-  RIFFLE_CHECK_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
-}
-
-Descriptor watch(int first, int second) {
-  Descriptor epoll(epoll_create1(EPOLL_CLOEXEC));
-  RIFFLE_CHECK(epoll.valid());
-  add(epoll.get(), first);
-  add(epoll.get(), second);
-  return epoll;
-}
-
-void wait_on(int epoll, std::chrono::nanoseconds limit) {
-  epoll_event event{};
+void wait_for(int news, int other, std::chrono::nanoseconds limit) {
+  pollfd watched[] = {{.fd = news, .events = POLLIN, .revents = 0},
+                      {.fd = other, .events = POLLIN, .revents = 0}};
   const auto time = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
-  epoll_wait(epoll, &event, 1, static_cast<int>(std::max<long>(0, time)));
+  poll(watched, 2, static_cast<int>(std::max<long>(0, time)));
 }
 
 void signal(int eventfd) {
@@ -53,11 +41,11 @@ bool take_signal(int eventfd) {
 
 Pump::Pump(Mailbox& mailbox, int news, bool near)
     : mailbox_(mailbox),
+      news_(news),
       near_(near),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      waiting_(watch(news, wake_.get())),
-      idle_(watch(news, stop_.get())) {
+      stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  RIFFLE_CHECK(wake_.valid() && stop_.valid());
   const BlockedSignals blocked;
   thread_ = std::thread([this] { run(); });
 }
@@ -78,7 +66,7 @@ void Pump::run() {
     }
     mailbox_.progress();
     if (mailbox_.arm())
-      wait_on(idle_.get(), longest_sleep);
+      wait_for(news_, stop_.get(), longest_sleep);
     else
       sched_yield();  // there is news already
   }
@@ -104,11 +92,10 @@ void Pump::sleep(Bell& bell, HostMemory::Ready ready, std::chrono::nanoseconds l
 
 void Pump::sleep_on_network(HostMemory::Ready ready, std::chrono::nanoseconds limit) {
   asleep_.store(true);
-  if (!ready()) {
-    if (mailbox_.arm())
-      wait_on(waiting_.get(), limit);
-    else
-      sched_yield();
+  for (int tries = 0; tries < most_tries && !ready(); ++tries) {
+    if (!mailbox_.arm()) continue;
+    wait_for(news_, wake_.get(), limit);
+    break;
   }
   asleep_.store(false);
   take_signal(wake_.get());

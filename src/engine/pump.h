@@ -49,11 +49,10 @@ class Pump {
   void sleep_on_network(HostMemory::Ready ready, std::chrono::nanoseconds limit);
 
   Mailbox& mailbox_;
+  int news_;
   bool near_;
   Descriptor wake_;                       // an eventfd
   Descriptor stop_;                       // an eventfd
-  Descriptor waiting_;                    // an epoll of the news and wake_
-  Descriptor idle_;                       // an epoll of the news and stop_
   std::mutex place_;                      // of the one waiting thread that sleeps on the network
   std::atomic<bool> asleep_ = false;      // it does
   std::atomic<int> busy_ = 0;             // threads that move the network themselves

@@ -42,7 +42,7 @@ std::string explain_step(const NamedStrategy& strategy, const Candidate& candida
   if (mixes_late(strategy))
     return fmt::format("a step counts {:.2f}: mixing discards 1-xi of the delayed ones",
                        candidate.effective_step);
-  return "not exact; its steps are counted as whole ones";
+  return "not exact, a step counted as a whole one";
 }
 
 }  // namespace

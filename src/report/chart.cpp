@@ -34,6 +34,11 @@ Scale y_scale(const Curves& curves, int height) {
   return scale;
 }
 
+// Three digits, but whole numbers whole: 1961, not 1.96e+03.
+std::string label_of(double value) {
+  return value >= 1000 && value < 1e6 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+}
+
 using Canvas = std::vector<std::string>;  // row 0 is the bottom
 
 void put(Canvas& canvas, int row, int column, char mark, bool point) {
@@ -60,17 +65,28 @@ void draw_series(Canvas& canvas, const Curves& curves, const Curves::Series& ser
 }
 
 std::string x_labels(const Curves& curves, const Scale& xs) {
-  std::string line(static_cast<std::size_t>(xs.cells + 8), ' ');
+  std::string line(static_cast<std::size_t>(xs.cells), ' ');
   int free = 0;
   for (const double x : curves.x) {
     const std::string label = fmt::format("{:g}", x);
-    const int at = std::max(xs.cell(x) - static_cast<int>(label.size()) / 2, 0);
+    const int length = static_cast<int>(label.size());
+    const int at = std::clamp(xs.cell(x) - length / 2, 0, xs.cells - length);
     if (at < free) continue;
     line.replace(static_cast<std::size_t>(at), label.size(), label);
     free = at + static_cast<int>(label.size()) + 1;
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
+}
+
+// With the last value: curves that others cover are told apart by it.
+std::string key_line(const Curves& curves, std::size_t which, char letter) {
+  const Curves::Series& series = curves.series[which];
+  std::string line = fmt::format("{:>{}} {}", letter, kMargin - 2, series.name);
+  for (std::size_t i = series.y.size(); i-- > 0;)
+    if (series.y[i] > 0)
+      return line + fmt::format(": {} at {:g}\n", label_of(series.y[i]), curves.x[i]);
+  return line + ": nowhere\n";
 }
 
 }  // namespace
@@ -87,20 +103,19 @@ std::string draw_chart(const Curves& curves, int width, int height) {
   };
   for (std::size_t i = 0; i < curves.series.size(); ++i)
     draw_series(canvas, curves, curves.series[i], letter(i), xs, ys);
-  std::string text = curves.y_name + "\n";
+  std::string text = fmt::format("{} over {}\n", curves.y_name, curves.x_name);
   for (int row = height - 1; row >= 0; --row) {
     const bool labelled = row % 4 == 0 || row == height - 1;
-    const std::string label = labelled ? fmt::format("{:.3g}", ys.value(row)) : "";
+    const std::string label = labelled ? label_of(ys.value(row)) : "";
     std::string line = canvas[row];
     line.erase(line.find_last_not_of(' ') + 1);
     text += fmt::format("{:>{}} │{}\n", label, kMargin - 2, line);
   }
   std::string rule;
   for (int i = 0; i < xs.cells; ++i) rule += "─";
-  text += fmt::format("{:>{}} └{}\n{:>{}}  {}  {}\n\n", "", kMargin - 2, rule, "", kMargin - 2,
-                      x_labels(curves, xs), curves.x_name);
-  for (std::size_t i = 0; i < curves.series.size(); ++i)
-    text += fmt::format("{:>{}} {}\n", letter(i), kMargin - 2, curves.series[i].name);
+  text += fmt::format("{:>{}} └{}\n{:>{}}  {}\n\n", "", kMargin - 2, rule, "", kMargin - 2,
+                      x_labels(curves, xs));
+  for (std::size_t i = 0; i < curves.series.size(); ++i) text += key_line(curves, i, letter(i));
   return text;
 }
 

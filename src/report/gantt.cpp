@@ -31,9 +31,13 @@ Look look_of(EventKind kind, bool odd) {
   return {"·", "\x1b[90m"};
 }
 
+// Short exchanges that share a slice.
+constexpr Look kSeveral{"≡", "\x1b[32m"};
+
 struct Slot {
   double filled = 0;
   Look look{" ", ""};
+  int exchanges = 0;
 };
 
 struct Row {
@@ -57,11 +61,12 @@ void paint(Row& row, const Event& event, const Axis& axis, bool odd) {
     const double covered = std::min(end, column + 1.0) - std::max<double>(begin, column);
     Slot& slot = row.slots[column];
     const Look look = look_of(event.kind, odd);
+    if (event.kind == EventKind::exchange) ++slot.exchanges;
     // Many short layers of one kind add up.
     if (slot.look.glyph == look.glyph) {
       slot.filled += covered;
     } else if (covered > slot.filled) {
-      slot = {covered, look};
+      slot = {covered, look, slot.exchanges};
     }
   }
 }
@@ -71,7 +76,7 @@ std::string print_row(const Row& row, bool colour) {
   const char* now = "";
   for (const Slot& slot : row.slots) {
     // Less than a tenth of a slice is nothing to see.
-    const Look look = slot.filled < 0.1 ? Look{" ", ""} : slot.look;
+    const Look look = slot.filled < 0.1 ? Look{" ", ""} : slot.exchanges > 2 ? kSeveral : slot.look;
     if (colour && look.colour != now) text += *look.colour == '\0' ? "\x1b[0m" : look.colour;
     now = look.colour;
     text += look.glyph;
@@ -99,13 +104,30 @@ std::string print_key(bool colour) {
                                         std::tuple{EventKind::optimizer, false, "optimizer"},
                                         std::tuple{EventKind::wait, false, "waits"},
                                         std::tuple{EventKind::exchange, false, "exchange"},
-                                        std::tuple{EventKind::exchange, true, "the next one"}}) {
+                                        std::tuple{EventKind::exchange, true, "next"}}) {
     const Look look = look_of(kind, odd);
-    text += colour ? fmt::format("{}{}\x1b[0m {}   ", look.colour, look.glyph, name)
-                   : fmt::format("{} {}   ", look.glyph, name);
+    text += colour ? fmt::format("{}{}\x1b[0m {}  ", look.colour, look.glyph, name)
+                   : fmt::format("{} {}  ", look.glyph, name);
   }
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text;
+  return text + (colour ? fmt::format("{}{}\x1b[0m several", kSeveral.colour, kSeveral.glyph)
+                        : fmt::format("{} several", kSeveral.glyph));
+}
+
+// From the first event to the end of what the shown steps compute. Exchanges may go on beyond it.
+Axis time_axis(const Timeline& timeline, const GanttStyle& style, int columns) {
+  Step first = timeline.events.front().step;
+  for (const Event& event : timeline.events) first = std::min(first, event.step);
+  Axis axis{1e300, -1e300, columns};
+  for (const bool computing : {true, false}) {
+    for (const Event& event : timeline.events) {
+      if (event.rank >= style.workers || event.step >= first + style.steps) continue;
+      axis.from = std::min(axis.from, event.start.count());
+      if ((event.kind != EventKind::exchange) == computing)
+        axis.until = std::max(axis.until, event.end.count());
+    }
+    if (axis.until > axis.from) break;  // there is computing
+  }
+  return axis;
 }
 
 }  // namespace
@@ -113,17 +135,11 @@ std::string print_key(bool colour) {
 std::string draw_gantt(const Timeline& timeline, const GanttStyle& style) {
   if (timeline.events.empty()) return "nothing happened\n";
   constexpr int kLabel = 18;
-  Step first = timeline.events.front().step;
-  for (const Event& event : timeline.events) first = std::min(first, event.step);
+  const Axis axis = time_axis(timeline, style, std::max(style.width - kLabel, 20));
   const auto shown = [&](const Event& event) {
-    return event.rank < style.workers && event.step < first + style.steps;
+    return event.rank < style.workers && event.start.count() < axis.until &&
+           event.end.count() >= axis.from;
   };
-  Axis axis{1e300, -1e300, std::max(style.width - kLabel, 20)};
-  for (const Event& event : timeline.events) {
-    if (!shown(event)) continue;
-    axis.from = std::min(axis.from, event.start.count());
-    axis.until = std::max(axis.until, event.end.count());
-  }
   std::map<std::pair<int, int>, Row> rows;  // by worker, then computation before lanes
   for (const Event& event : timeline.events) {
     if (!shown(event)) continue;

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from scratch_project import ROOT, ScratchProject, finish
 
-BUILD_PACKAGES = "g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev"
+BUILD_PACKAGES = (
+    "g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev libucx-dev"
+)
 INSTALL = "apt-get update && apt-get install --yes --no-install-recommends "
 # What the script itself uses before it builds, and nothing that builds or installs.
 BASICS = ["bash", "env", "find", "dirname", "mkdir", "flock", "grep", "tr", "dpkg-query"]

@@ -4,11 +4,12 @@ import os
 import tempfile
 import unittest
 
-import riffle
 import torch
 import torch.distributed as dist
 from processes import run
 from tasks import OPTIMIZERS, batch, distance, flat, loss_of, perceptron
+
+import riffle
 
 # Small buckets, so that a small model has several.
 EXACT = [

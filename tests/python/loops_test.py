@@ -2,10 +2,11 @@
 
 import unittest
 
-import riffle
 import torch
 from processes import run
 from tasks import batch, distance, flat, loss_of, momentum, perceptron
+
+import riffle
 
 EXACT = ["wfbp", "dear:bucket=1KiB"]
 SESGD = "sesgd:bucket=layer"

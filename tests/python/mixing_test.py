@@ -3,10 +3,11 @@
 import unittest
 
 import reference
-import riffle
 import torch
 from processes import run
 from tasks import adamw, batch, distance, flat, loss_of, momentum, perceptron
+
+import riffle
 
 STEPS = 50
 BOUND = 1e-10
@@ -118,7 +119,7 @@ def cases_for(workers):
     return cases
 
 
-class Mixing(unittest.TestCase):
+class Checks(unittest.TestCase):
     def check(self, workers, make_optimizer=momentum):
         cases = cases_for(workers)
         answers = run(workers, train, cases, make_optimizer, seconds=280)
@@ -128,6 +129,8 @@ class Mixing(unittest.TestCase):
                 for rank in range(workers):
                     self.assertLessEqual(distance(answers[rank][k], right[rank]), BOUND)
 
+
+class Mixing(Checks):
     def test_one_worker(self):
         self.check(1)
 
@@ -146,7 +149,7 @@ class Mixing(unittest.TestCase):
         self.assertGreater(distance(a, b), 1e-4)
 
 
-class Long(Mixing):
+class MixingLong(Checks):
     def test_three_workers(self):
         self.check(3)
 

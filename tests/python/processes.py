@@ -11,8 +11,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-import riffle
 import torch
+
+import riffle
 
 # The first optimizer imports half of torch; once, here, is enough.
 torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1)

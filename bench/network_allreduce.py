@@ -1,0 +1,247 @@
+"""All-reduce between hosts: Riffle beside Gloo and Open MPI, over TCP, on one machine.
+
+    sudo python3 bench/network_allreduce.py [--hosts 2,4] [--sizes 4KiB,...] [--calls 200]
+
+Every worker runs in a network namespace of its own (198.18.0.0/24, veth, a bridge; reno inside), so that
+nobody can use shared memory. Contenders run block by block in a random order, each block several calls,
+so that all meet the same moods of the machine; a call lasts from when its last worker calls until its
+last worker has the result. Gloo runs under SCHED_BATCH, without which it is slower on shared cores.
+Namespaces are removed at the end.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / "build/release/bin"
+ROUNDS = 4
+WARM_UP = 3
+UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20}
+
+
+def size_of(text):
+    number, unit = re.fullmatch(r"(\d+)(B|KiB|MiB)", text).groups()
+    return int(number) * UNITS[unit]
+
+
+def say(text):
+    """One line that replaces the last, on a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r{text:60}\r", end="", file=sys.stderr, flush=True)
+
+
+def shell(command):
+    subprocess.run(["sh", "-ec", command], check=True)
+
+
+class Hosts:
+    """Namespaces, joined by a bridge in one more of them."""
+
+    def __init__(self, count):
+        self.names = [f"riffle-bench-{os.getpid()}-{i}" for i in range(count)]
+        self.switch = f"riffle-bench-{os.getpid()}-switch"
+
+    def __enter__(self):
+        shell(f"ip netns add {self.switch}; ip -n {self.switch} link add bridge type bridge")
+        shell(f"ip -n {self.switch} link set bridge up")
+        for i, name in enumerate(self.names):
+            shell(
+                f"""ip netns add {name}
+                ip -n {self.switch} link add port{i} type veth peer name eth0 netns {name}
+                ip -n {self.switch} link set port{i} master bridge up
+                ip -n {name} link set lo up
+                ip -n {name} addr add {self.address(i)}/24 dev eth0
+                ip -n {name} link set eth0 up
+                ip netns exec {name} sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'"""
+            )
+        return self
+
+    def __exit__(self, *_):
+        for name in [*self.names, self.switch]:
+            subprocess.run(["ip", "netns", "delete", name], check=False)
+
+    @staticmethod
+    def address(host):
+        return f"198.18.0.{host + 1}"
+
+    def inside(self, host):
+        """What to put before a command. Hosts have names of their own, as Open MPI expects."""
+        name = f'hostname bench{host}; exec "$@"'
+        return ["ip", "netns", "exec", self.names[host], "unshare", "--uts", "sh", "-c", name, "sh"]
+
+
+class Contender:
+    """N workers that run blocks of calls when told; bench/allreduce/worker.h says how they talk."""
+
+    def __init__(self, name, hosts, folder, python):
+        self.name = name
+        self.count = len(hosts.names)
+        path = str(folder / f"{name}-{self.count}")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen(self.count)
+            listener.settimeout(60)
+            self.processes = list(getattr(self, f"start_{name}")(hosts, path, folder, python))
+            self.workers = [None] * self.count
+            for _ in range(self.count):
+                connection = listener.accept()[0]
+                connection.settimeout(120)
+                file = connection.makefile("rw")
+                self.workers[int(file.readline())] = file
+
+    def start_riffle(self, hosts, path, _folder, _python):
+        environment = os.environ | {
+            "WORLD_SIZE": str(self.count),
+            "LOCAL_RANK": "0",
+            "LOCAL_WORLD_SIZE": "1",
+            "RIFFLE_STORE": f"{hosts.address(0)}:29000",
+            "RIFFLE_JOB": "bench",
+            "RIFFLE_TOKEN": secrets.token_hex(16),
+        }
+        for rank in range(self.count):
+            yield subprocess.Popen(
+                [*hosts.inside(rank), str(BIN / "allreduce_riffle"), path, "ucx"],
+                env=environment | {"RANK": str(rank)},
+            )
+
+    def start_gloo(self, hosts, path, _folder, python):
+        environment = os.environ | {"GLOO_SOCKET_IFNAME": "eth0"}
+        store = f"tcp://{hosts.address(0)}:29100"
+        for rank in range(self.count):
+            worker = [
+                python,
+                str(BIN / "allreduce_gloo.py"),
+                path,
+                str(rank),
+                str(self.count),
+                store,
+            ]
+            yield subprocess.Popen([*hosts.inside(rank), *worker], env=environment)
+
+    def start_openmpi(self, hosts, path, folder, _python):
+        agent = folder / f"agent-{self.count}"
+        cases = "".join(
+            f"{hosts.address(i)}) host={i} netns={name};;\n" for i, name in enumerate(hosts.names)
+        )
+        agent.write_text(
+            f"#!/bin/sh\ncase $1 in\n{cases}esac\nshift\n"
+            'exec ip netns exec $netns unshare --uts sh -c "hostname bench$host; $*"\n'
+        )
+        agent.chmod(0o700)
+        options = {
+            "plm_rsh_agent": agent,
+            "pml": "ob1",
+            "btl": "tcp,self",
+            "btl_tcp_if_include": "eth0",
+            "oob_tcp_if_include": "eth0",
+        }
+        mca = [word for key, value in options.items() for word in ("--mca", key, str(value))]
+        places = ",".join(f"{hosts.address(i)}:1" for i in range(self.count))
+        command = ["mpirun", "--allow-run-as-root", "--bind-to", "none", *mca]
+        command += ["--host", places, "-n", str(self.count), str(BIN / "allreduce_openmpi"), path]
+        yield subprocess.Popen([*hosts.inside(0), *command])
+
+    def run(self, size, calls):
+        for worker in self.workers:
+            worker.write(f"run {size} {calls}\n")
+            worker.flush()
+        called, done = [0] * calls, [0] * calls
+        for worker in self.workers:
+            for call in range(calls):
+                before, after = map(int, worker.readline().split())
+                called[call] = max(called[call], before)
+                done[call] = max(done[call], after)
+        return [(d - c) * 1e-9 for c, d in zip(called, done, strict=True)]
+
+    def stop(self):
+        for worker in self.workers:
+            worker.close()
+        for process in self.processes:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def measure(count, arguments, names, sizes, folder):
+    cells = {(name, size): [] for name in names for size in sizes}
+    with Hosts(count) as hosts, contextlib.ExitStack() as running:
+        contenders = {}
+        for name in names:
+            contenders[name] = Contender(name, hosts, folder, arguments.python)
+            running.callback(contenders[name].stop)
+        order = random.Random(arguments.seed)
+        for turn in range(ROUNDS):
+            blocks = list(cells)
+            order.shuffle(blocks)
+            for name, size in blocks:
+                say(f"{count} hosts, round {turn + 1} of {ROUNDS}: {name}, {size} bytes")
+                calls = arguments.calls if size < 2**20 else max(8, arguments.calls // 10)
+                times = contenders[name].run(size, WARM_UP + (calls + ROUNDS - 1) // ROUNDS)
+                cells[name, size] += times[WARM_UP:]
+    say("")
+    return cells
+
+
+def rows_of(count, cells, names, sizes):
+    for size in sizes:
+        ours = sorted(cells["riffle", size])
+        for name in names:
+            times = sorted(cells[name, size])
+            p50, p99 = times[len(times) // 2], times[min(len(times) - 1, len(times) * 99 // 100)]
+            yield {
+                "workers": count,
+                "bytes": size,
+                "contender": name,
+                "p50_seconds": p50,
+                "p99_seconds": p99,
+                "times_riffle": p50 / ours[len(ours) // 2],
+            }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hosts", default="2,4")
+    parser.add_argument("--sizes", default="4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,64MiB")
+    parser.add_argument("--against", default="gloo,openmpi")
+    parser.add_argument("--calls", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--python", default=shutil.which("python3"), help="one that has torch")
+    parser.add_argument("--format", choices=["table", "json"], default="table")
+    arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("network_allreduce: network namespaces need root")
+    names = ["riffle", *filter(None, arguments.against.split(","))]
+    sizes = [size_of(text) for text in arguments.sizes.split(",")]
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for count in map(int, arguments.hosts.split(",")):
+            cells = measure(count, arguments, names, sizes, Path(folder))
+            results += rows_of(count, cells, names, sizes)
+    if arguments.format == "json":
+        print(json.dumps({"results": results}, indent=1))
+        return
+    print(
+        f"{'hosts':>5} {'bytes':>9}  {'contender':9} {'p50 us':>10} {'p99 us':>10} {'times riffle':>12}"
+    )
+    for row in results:
+        print(
+            f"{row['workers']:5} {row['bytes']:9}  {row['contender']:9} {row['p50_seconds'] * 1e6:10.0f} "
+            f"{row['p99_seconds'] * 1e6:10.0f} {row['times_riffle']:12.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

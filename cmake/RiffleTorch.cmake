@@ -1,0 +1,12 @@
+# RIFFLE_TORCH: the folder of an installed torch wheel (torch.__path__[0]), by default that of the
+# project's own environment; empty where there is none, and with sanitizers, which its libraries
+# were not built with.
+set(RIFFLE_TORCH "" CACHE PATH "Folder of the torch package; empty: look in .venv")
+if(NOT RIFFLE_TORCH AND NOT RIFFLE_SANITIZE)
+  file(GLOB found ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch/lib/libtorch_cpu.so)
+  if(found)
+    list(GET found 0 found)
+    cmake_path(GET found PARENT_PATH found)
+    cmake_path(GET found PARENT_PATH RIFFLE_TORCH)
+  endif()
+endif()

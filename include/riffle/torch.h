@@ -1,0 +1,99 @@
+// Training a libtorch model on many workers. The loop stays as it is but for two lines:
+//
+//   auto session = riffle::attach(engine, "mg-wfbp", *model, optimizer);
+//   for (auto& batch : data) {
+//     optimizer.zero_grad();
+//     loss(model->forward(batch.x), batch.y).backward();
+//     session.step();                                     // instead of optimizer.step()
+//   }
+//   session.finish();                                     // one exact average over all workers
+//
+// Parameters and buffers start as rank 0's. Gradients or weights, whatever the strategy exchanges,
+// live in the session's buckets while it lasts; when it ends they are the model's own again.
+//
+// Exchanges overlap with backward through gradient hooks, and strategies that mix updated weights
+// update bucket by bucket there. That is right only while nobody changes gradients between
+// backward and step. So the first step watches: where gradients were changed after backward
+// (clipped or scaled by hand), exchanges start at step() from then on, and the log says so once.
+// clip_grad_norm_ of the session is right everywhere.
+//
+// Refused, with the reason: sparse gradients, tensors that are not in host memory or of no float
+// type of ours, optimizers that need a closure, a model without trainable parameters.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/optim/optimizer.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "riffle/session.h"
+
+namespace riffle {
+
+struct TorchOptions {
+  SessionOptions session = {};
+  // True: the loop calls needed(module) before it uses a module, so that what is due before
+  // forward hides under the layers before it. False: step() waits for it.
+  bool lazy_forward = false;
+  // What a person should know, a line each; stderr by default.
+  std::function<void(const std::string&)> log = {};
+};
+
+class TorchSession {
+ public:
+  class State;
+  explicit TorchSession(std::unique_ptr<State> state);
+  TorchSession(TorchSession&&) noexcept;
+  TorchSession& operator=(TorchSession&&) noexcept;
+  ~TorchSession();
+
+  // Updates the model, in place of optimizer.step(). Throws what failed in the background.
+  void step();
+  // Clips the gradient of the whole model as the update will see it, by its 2-norm, which it gives
+  // back. Between backward and step.
+  double clip_grad_norm_(double max_norm);
+
+  // Gradients are only accumulated while it lives.
+  class NoSync {
+   public:
+    explicit NoSync(Session& session) : session_(&session) { session_->set_sync(false); }
+    NoSync(const NoSync&) = delete;
+    NoSync& operator=(const NoSync&) = delete;
+    ~NoSync() { session_->set_sync(true); }
+
+   private:
+    Session* session_;
+  };
+  [[nodiscard]] NoSync no_sync();
+
+  // With lazy_forward: before the parameters of a module are used.
+  void needed(torch::nn::Module& module);
+
+  // All ranks make these calls, between two steps.
+  void finish();
+  // Parameters and float buffers by name, averaged; copies.
+  [[nodiscard]] std::vector<std::pair<std::string, torch::Tensor>> averaged();
+  double consensus_distance();
+  // For TorchOptions::session.resume, with the weights and the optimizer's state saved as always.
+  [[nodiscard]] std::vector<std::byte> save();
+
+  [[nodiscard]] SessionStats stats() const;
+  [[nodiscard]] Session& session();
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// Engine, model and optimizers must outlive the session.
+[[nodiscard]] TorchSession attach(Engine& engine, const std::string& strategy,
+                                  torch::nn::Module& model, torch::optim::Optimizer& optimizer,
+                                  TorchOptions options = {});
+[[nodiscard]] TorchSession attach(Engine& engine, const std::string& strategy,
+                                  torch::nn::Module& model,
+                                  std::vector<torch::optim::Optimizer*> optimizers,
+                                  TorchOptions options = {});
+
+}  // namespace riffle

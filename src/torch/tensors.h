@@ -1,0 +1,24 @@
+// Tensors as memory, and memory as tensors.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "riffle/session.h"
+
+namespace riffle::adapter {
+
+// UsageError naming the tensor where it is no float of ours, or not in host memory.
+DType dtype_of(const at::Tensor& tensor, const std::string& name);
+bool is_float(const at::Tensor& tensor);
+
+// Dense in some order of dimensions: its memory is exactly its elements.
+bool is_dense(const at::Tensor& tensor);
+
+// Its memory as elements; it must be dense.
+Elements elements_of(const at::Tensor& tensor, const std::string& name);
+std::span<std::byte> bytes_of(const at::Tensor& tensor);
+
+// Memory seen as a tensor of the shape and strides of `like`.
+at::Tensor view_of(const Elements& memory, const at::Tensor& like);
+
+}  // namespace riffle::adapter
