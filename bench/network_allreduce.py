@@ -81,6 +81,27 @@ class Hosts:
         return ["ip", "netns", "exec", self.names[host], "unshare", "--uts", "sh", "-c", name, "sh"]
 
 
+def mpirun_options(hosts, folder):
+    """So that mpirun starts its helpers in the namespaces and everything goes over their interfaces."""
+    agent = folder / f"agent-{len(hosts.names)}"
+    cases = "".join(
+        f"{hosts.address(i)}) host={i} netns={name};;\n" for i, name in enumerate(hosts.names)
+    )
+    agent.write_text(
+        f"#!/bin/sh\ncase $1 in\n{cases}esac\nshift\n"
+        'exec ip netns exec $netns unshare --uts sh -c "hostname bench$host; $*"\n'
+    )
+    agent.chmod(0o700)
+    options = {
+        "plm_rsh_agent": agent,
+        "pml": "ob1",
+        "btl": "tcp,self",
+        "btl_tcp_if_include": "eth0",
+        "oob_tcp_if_include": "eth0",
+    }
+    return [word for key, value in options.items() for word in ("--mca", key, str(value))]
+
+
 class Contender:
     """N workers that run blocks of calls when told; bench/allreduce/worker.h says how they talk."""
 
@@ -130,23 +151,7 @@ class Contender:
             yield subprocess.Popen([*hosts.inside(rank), *worker], env=environment)
 
     def start_openmpi(self, hosts, path, folder, _python):
-        agent = folder / f"agent-{self.count}"
-        cases = "".join(
-            f"{hosts.address(i)}) host={i} netns={name};;\n" for i, name in enumerate(hosts.names)
-        )
-        agent.write_text(
-            f"#!/bin/sh\ncase $1 in\n{cases}esac\nshift\n"
-            'exec ip netns exec $netns unshare --uts sh -c "hostname bench$host; $*"\n'
-        )
-        agent.chmod(0o700)
-        options = {
-            "plm_rsh_agent": agent,
-            "pml": "ob1",
-            "btl": "tcp,self",
-            "btl_tcp_if_include": "eth0",
-            "oob_tcp_if_include": "eth0",
-        }
-        mca = [word for key, value in options.items() for word in ("--mca", key, str(value))]
+        mca = mpirun_options(hosts, folder)
         places = ",".join(f"{hosts.address(i)}:1" for i in range(self.count))
         command = ["mpirun", "--allow-run-as-root", "--bind-to", "none", *mca]
         command += ["--host", places, "-n", str(self.count), str(BIN / "allreduce_openmpi"), path]

@@ -30,6 +30,9 @@ struct Simulation {
   double bytes_per_worker = 0;      // sent per step, mean over workers
   double messages_per_worker = 0;
   std::vector<SimulatedBucket> buckets;
+  // What it took: events handled, and changes of the rate that flows between two places get.
+  std::int64_t events = 0;
+  std::int64_t rate_changes = 0;
 };
 
 std::string to_json(const Simulation& simulation);

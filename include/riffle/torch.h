@@ -87,7 +87,8 @@ class TorchSession {
   std::unique_ptr<State> state_;
 };
 
-// Engine, model and optimizers must outlive the session.
+// Engine, model and optimizers must outlive the session. For several sessions on one engine, one
+// after the other, give them its collectives (SessionOptions::collectives).
 [[nodiscard]] TorchSession attach(Engine& engine, const std::string& strategy,
                                   torch::nn::Module& model, torch::optim::Optimizer& optimizer,
                                   TorchOptions options = {});

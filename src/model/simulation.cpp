@@ -17,6 +17,8 @@ std::string to_json(const Simulation& simulation) {
             {"efficiency", simulation.efficiency},
             {"bytes_per_worker", simulation.bytes_per_worker},
             {"messages_per_worker", simulation.messages_per_worker},
+            {"simulator_events", simulation.events},
+            {"simulator_rate_changes", simulation.rate_changes},
             {"buckets", Json::array()}};
   for (const SimulatedBucket& bucket : simulation.buckets)
     json["buckets"].push_back(Json{{"layers", bucket.layers},

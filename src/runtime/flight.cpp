@@ -71,6 +71,7 @@ void FlightRunner::run(Flight& flight) const {
                             .weights = exchange.weights,
                             .algorithm = exchange.algorithm,
                             .timeout = timeout,
+                            .background = true,
                             .epoch = epoch,
                             .bucket = exchange.bucket,
                             .step = flight.step};

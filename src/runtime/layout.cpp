@@ -1,7 +1,9 @@
 #include "runtime/layout.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <numeric>
 
 #include "collective/half.h"
 #include "riffle/error.h"
@@ -134,13 +136,40 @@ void set_value(const Elements& elements, std::size_t index, double value) {
   }
 }
 
+namespace {
+
+// Eight sums side by side, so that the compiler may use vectors.
+template <typename T, typename Widen>
+double typed_square_sum(const std::byte* data, std::size_t count, const Widen& widen) {
+  std::array<double, 8> sums{};
+  const auto square = [&](std::size_t i) {
+    T value;
+    std::memcpy(&value, data + i * sizeof(T), sizeof(T));
+    const auto wide = static_cast<double>(widen(value));
+    return wide * wide;
+  };
+  std::size_t i = 0;
+  for (; i + sums.size() <= count; i += sums.size())
+    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += square(i + k);
+  for (; i < count; ++i) sums[0] += square(i);
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+}  // namespace
+
 double square_sum(const Elements& elements) {
-  double sum = 0;
-  for (std::size_t i = 0; i < elements.count; ++i) {
-    const double value = value_at(elements, i);
-    sum += value * value;
+  const auto same = [](auto value) { return value; };
+  switch (elements.dtype) {
+    case DType::f32:
+      return typed_square_sum<float>(elements.data, elements.count, same);
+    case DType::f64:
+      return typed_square_sum<double>(elements.data, elements.count, same);
+    case DType::f16:
+      return typed_square_sum<std::uint16_t>(elements.data, elements.count, widen_f16);
+    case DType::bf16:
+      break;
   }
-  return sum;
+  return typed_square_sum<std::uint16_t>(elements.data, elements.count, widen_bf16);
 }
 
 }  // namespace riffle::runtime

@@ -53,6 +53,10 @@ void merge_outer(Elements x, Elements mean, const OuterState& state, const Merge
   copy(x, state.agreed);
 }
 
+void subtract(Elements x, Elements y) {
+  combine<2>(x, {x, y}, {1, -1});
+}
+
 void copy(Elements to, Elements from) {
   RIFFLE_CHECK_EQ(bytes_of(to), bytes_of(from));
   std::memcpy(to.data, from.data, bytes_of(from));

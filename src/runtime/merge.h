@@ -23,6 +23,8 @@ void merge_statistics(Elements x, Elements mean, Elements snapshot);
 // x <- agreed. `mean` may be x itself; it is used up.
 void merge_outer(Elements x, Elements mean, const OuterState& state, const Merge& merge);
 
+// x <- x - y
+void subtract(Elements x, Elements y);
 void copy(Elements to, Elements from);
 
 }  // namespace riffle::runtime

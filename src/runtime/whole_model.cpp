@@ -87,10 +87,8 @@ double Session::State::consensus_distance() {
   for_each_average([&](std::size_t tensor, Elements average, Elements own) {
     if (tensor >= model.parameters.size()) return;
     length += runtime::square_sum(average);
-    for (std::size_t i = 0; i < own.count; ++i) {
-      const double difference = runtime::value_at(own, i) - runtime::value_at(average, i);
-      apart += difference * difference;
-    }
+    runtime::subtract(average, own);
+    apart += runtime::square_sum(average);
   });
   control.all_reduce(std::span(&apart, 1), Reduction::mean);
   const double distance = length > 0 ? std::sqrt(apart / length) : std::sqrt(apart);

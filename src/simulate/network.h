@@ -98,6 +98,9 @@ class Network {
   // Half of this is added to a path for each end it crosses.
   void set_latency(int link_up, double seconds);
 
+  // How often a stream was given another rate.
+  [[nodiscard]] std::int64_t rate_changes() const { return rate_changes_; }
+
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
   static constexpr int kMostLinks = 10;  // of a path: four levels of domains and the workers' own
@@ -240,6 +243,7 @@ class Network {
   std::vector<int> touched_;
   std::vector<int> tight_;  // streams above their safe rate
   std::vector<int> scratch_;
+  std::int64_t rate_changes_ = 0;
   std::vector<std::pair<double, double>> offers_;  // scratch of fair_level
 };
 

@@ -138,6 +138,7 @@ void Network::update_rate(int id, double now) {
   if (rate == stream.rate) return;
   advance(stream, now);
   stream.rate = rate_[id] = rate;
+  ++rate_changes_;
   touch(id);
 }
 

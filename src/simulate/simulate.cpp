@@ -46,7 +46,9 @@ Window run(Simulator& simulator, const Cluster& cluster, const SimulateOptions& 
   const Step period = std::max(traits.period, 1);
   // Delayed exchanges reach their first merge, and those of the next round are under way.
   const bool carries = traits.staleness > 0 || period > 1;
-  Step warmup = carries ? whole_periods(2 * traits.staleness + 1, period) : 0;
+  const Step turn = traits.rotation > 0 ? traits.rotation : period;
+  Step warmup =
+      carries ? whole_periods(2 * traits.staleness + 1, random(cluster) ? period : turn) : 0;
   if (!options.changes.empty()) warmup = 0;
   if (options.warmup >= 0) warmup = whole_periods(options.warmup, period);
   Step steps = options.steps;
@@ -54,7 +56,8 @@ Window run(Simulator& simulator, const Cluster& cluster, const SimulateOptions& 
   if (steps == 0 && random(cluster)) steps = (kWorkerSteps + cluster.size() - 1) / cluster.size();
   if (options.timeline != nullptr)
     simulator.record(*options.timeline, options.timeline_workers, warmup);
-  if (steps == 0) return until_steady(simulator, warmup, period);
+  // Where only names change from rotation to rotation, one of them tells as much as a period.
+  if (steps == 0) return until_steady(simulator, warmup, turn);
   const Window window{warmup, warmup + whole_periods(steps, period)};
   simulator.run_until(window.to);
   return window;
@@ -111,6 +114,8 @@ Simulation simulate(const Trace& trace, const Cluster& cluster, const NamedStrat
   result.bytes_per_worker = simulator.bytes(window.from, window.to) / shares;
   result.messages_per_worker = simulator.messages(window.from, window.to) / shares;
   result.buckets = last_buckets(simulator, trace, window.to);
+  result.events = simulator.events();
+  result.rate_changes = simulator.rate_changes();
   return result;
 }
 

@@ -67,6 +67,7 @@ void Simulator::run_until(Step step) {
     if (queue_.empty()) usage_error("simulation: {}", workers_.stuck());
     const Agenda event = queue_.pop();
     const double now = event.time;
+    ++events_;
     switch (event.what) {
       case Happening::stream_done:
         network_.stream_done(event.id, now);

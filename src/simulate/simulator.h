@@ -23,6 +23,9 @@ class Simulator {
   // Sent by all workers in steps [from, to), which must have begun.
   [[nodiscard]] double bytes(Step from, Step to) const;
   [[nodiscard]] double messages(Step from, Step to) const;
+  // What the simulation itself took, from the beginning.
+  [[nodiscard]] std::int64_t events() const { return events_; }
+  [[nodiscard]] std::int64_t rate_changes() const { return network_.rate_changes(); }
 
  private:
   std::shared_ptr<const StepPlan> plan_of(Step step);
@@ -46,6 +49,7 @@ class Simulator {
   std::map<int, double> before_cut_;
   Workers workers_;
   bool started_ = false;
+  std::int64_t events_ = 0;
 };
 
 }  // namespace riffle

@@ -124,6 +124,21 @@ std::vector<Phase> delegate_phases(const World& world) {
   return phases;
 }
 
+bool only_rotates(const World& world) {
+  const auto racks = world.racks();
+  if (racks.size() == 1 || !world.cluster.pairs.empty()) return false;
+  const auto uniform = [&](const Group& rack) {
+    const WorkerSpec& first = world.cluster.workers[rack.ranks().front()];
+    return std::ranges::all_of(rack, [&](Rank rank) {
+      const WorkerSpec& worker = world.cluster.workers[rank];
+      return worker.link == first.link && worker.slow == first.slow;
+    });
+  };
+  const std::vector<Rack> sensed = sense_racks(world);
+  return largest(sensed) > 2 && std::ranges::all_of(racks, uniform) &&
+         std::ranges::all_of(sensed, [](const Rack& rack) { return rack.slow.empty(); });
+}
+
 std::vector<Phase> delayed_phases(const World& world, int delay) {
   const std::vector<Rack> racks = sense_racks(world);
   std::vector<Group> whole;

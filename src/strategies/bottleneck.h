@@ -35,6 +35,10 @@ struct Phase {
 // is a grid.
 std::vector<Phase> delegate_phases(const World& world);
 
+// True where phases differ only in who of a rack speaks for it, and all of a rack are alike: no
+// slow hosts, no racks of two, one link and speed in each rack.
+bool only_rotates(const World& world);
+
 // With a delay of d steps. All members average inside their rack in every step, slow hosts as
 // above. Every d+1 steps, from step 1 on, the delegates take a snapshot; d steps later, just
 // before the rack's average, each delegate receives the difference to their mean, scaled by the

@@ -58,7 +58,8 @@ class DsSync : public Strategy {
     const bool late = mixing_.order == MixingOrder::combine_then_adapt;
     return {.period = static_cast<int>(phases(world, delay)->size()),
             .staleness = late ? 1 : delay,
-            .mixed = Payload::weight};
+            .mixed = Payload::weight,
+            .rotation = bottleneck_ && only_rotates(world) ? delay + 1 : 0};
   }
 
  private:

@@ -82,7 +82,7 @@ TEST_P(FarFailure, IsNamedByAllInTime) {
   const Fault fault = GetParam().fault;
   Shared<Report> report;
   const FarWorld world(size, 1);
-  Workers workers(size, [&](Rank rank) { work(world, GetParam(), rank, *report.operator->()); });
+  Workers workers(size, [&](Rank rank) { work(world, GetParam(), rank, *report); });
   const Deadline started = after(Seconds(20));
   while (report->working.load() < size && Clock::now() < started)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

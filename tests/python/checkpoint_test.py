@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 
 import torch
+
 from riffle import UsageError
 from riffle.train import checkpoint
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import torch
+
 from riffle import UsageError, data
 from riffle.data import sets
 from riffle.data.__main__ import main

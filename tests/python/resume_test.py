@@ -11,9 +11,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import riffle
 import torch
 from processes import gather, job_name, start
+
+import riffle
 from riffle.tasks.chars import Windows
 from riffle.tasks.task import Loaded, Table, generator
 from riffle.train import checkpoint

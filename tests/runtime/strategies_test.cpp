@@ -86,23 +86,34 @@ void compare(Kind kind, int n, const std::string& spec, Style style) {
   });
 }
 
-class Strategies : public testing::TestWithParam<int> {};
+// Specs of exact strategies, or those of the others: halves of about equal length.
+void compare_all(Kind kind, Style style, const std::tuple<int, bool>& which) {
+  const auto& [n, exact] = which;
+  const World world(cluster_for(n));
+  for (const std::string& spec : specs())
+    if (StrategyTable::builtin().make(spec)->traits(world).exact == exact)
+      compare(kind, n, spec, style);
+}
+
+std::string name(const testing::TestParamInfo<std::tuple<int, bool>>& each) {
+  return (std::get<1>(each.param) ? "Exact" : "Mixing") + std::to_string(std::get<0>(each.param));
+}
+
+class Strategies : public testing::TestWithParam<std::tuple<int, bool>> {};
 
 TEST_P(Strategies, PerBucket) {
-  for (const std::string& spec : specs())
-    compare(Kind::loopback, GetParam(), spec, Style::per_bucket);
+  compare_all(Kind::loopback, Style::per_bucket, GetParam());
 }
-
 TEST_P(Strategies, Whole) {
-  for (const std::string& spec : specs()) compare(Kind::loopback, GetParam(), spec, Style::whole);
+  compare_all(Kind::loopback, Style::whole, GetParam());
 }
-
 TEST_P(Strategies, Processes) {
-  for (const std::string& spec : specs()) compare(Kind::shm, GetParam(), spec, Style::per_bucket);
+  compare_all(Kind::shm, Style::per_bucket, GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Workers, Strategies, testing::Values(1, 2, 3, 4, 6, 8),
-                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Workers, Strategies,
+                         testing::Combine(testing::Values(1, 2, 3, 4, 6, 8), testing::Bool()),
+                         name);
 
 }  // namespace
 }  // namespace riffle

@@ -191,5 +191,20 @@ TEST(Timeline, EventsOfAWorkerFollowEachOther) {
   EXPECT_EQ(timeline_from_json(to_json(timeline), "test"), timeline);
 }
 
+// Delegates take turns: a turn tells as much as all of them.
+TEST(Simulate, ARotationTakesAsLongAsAPeriod) {
+  for (const std::string spec : {"racks:2x3", "racks:3x4", "racks:4x8"})
+    for (const std::string delay : {"0", "1", "3", "auto"}) {
+      const Cluster cluster = parse_cluster(spec + ",inner=20us/10Gbps,outer=200us/300Mbps");
+      const std::string strategy = "ds-sync:pattern=bottleneck,delay=" + delay;
+      const Seconds turn = simulate_spec(small_trace(), cluster, strategy).iteration;
+      const Seconds period =
+          simulate(small_trace(), cluster, StrategyTable::builtin().make(strategy),
+                   {.steps = 400, .warmup = 400})
+              .iteration;
+      EXPECT_NEAR(turn / period, 1, 1e-9) << spec << " delay " << delay;
+    }
+}
+
 }  // namespace
 }  // namespace riffle

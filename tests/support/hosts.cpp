@@ -133,7 +133,8 @@ void Hosts::join_by_switch(Seconds one_way) {
 void Hosts::cut(int host, Cut cut) const {
   if (cut == Cut::both) return bridge_->run(fmt::format("ip link set port{} down", host));
   if (cut == Cut::to)
-    return bridge_->run(fmt::format("bridge fdb replace {} dev hole master static sticky", mac(host)));
+    return bridge_->run(
+        fmt::format("bridge fdb replace {} dev hole master static sticky", mac(host)));
   std::string commands;
   for (int other = 0; other < static_cast<int>(hosts_.size()); ++other)
     if (other != host)

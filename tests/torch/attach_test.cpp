@@ -3,6 +3,7 @@
 #include <torch/nn.h>
 #include <torch/optim.h>
 
+#include <array>
 #include <memory>
 #include <mutex>
 
@@ -211,7 +212,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"sesgd:bucket=layer", Rule::after_step}, Case{"ds-sync", Rule::after_step},
                     Case{"sesgd:order=combine-then-adapt", Rule::under_step},
                     Case{"local-sgd:tau=3", Rule::after_step}),
-    [](const auto& info) { return std::to_string(info.index); });
+    [](const auto& each) { return std::to_string(each.index); });
 
 // The rest with two workers.
 class Loop : public testing::Test {
@@ -222,7 +223,7 @@ class Loop : public testing::Test {
     test::run_ranks(world_, [&](Rank rank) {
       Net net = make_net(static_cast<std::uint64_t>(rank + 1));
       OptimizerPtr optimizer = make_optimizer(net, false);
-      TorchOptions options = options_for(cluster_);
+      TorchOptions options = options_here(rank);
       options.lazy_forward = lazy;
       options.log = [&](const std::string& line) {
         const std::scoped_lock lock(mutex_);
@@ -233,7 +234,16 @@ class Loop : public testing::Test {
     });
   }
 
+  // Several sessions, one after the other, share the collectives of their engine.
+  TorchOptions options_here(Rank rank) {
+    TorchOptions options = options_for(cluster_);
+    options.session.collectives = &collectives_[static_cast<std::size_t>(rank)];
+    return options;
+  }
+
   LoopbackWorld world_{2};
+  std::array<Collectives, 2> collectives_{Collectives(world_.engine(0)),
+                                          Collectives(world_.engine(1))};
   World cluster_{parse_cluster("flat:2,latency=50us,bandwidth=10Gbps")};
   std::mutex mutex_;
   std::vector<std::string> log_;
@@ -367,14 +377,14 @@ TEST_F(Loop, WeightsOutliveTheSession) {
       std::vector<std::pair<std::string, Tensor>> average;
       {
         TorchSession session =
-            attach(world_.engine(rank), spec, *net, *optimizer, options_for(cluster_));
+            attach(world_.engine(rank), spec, *net, *optimizer, options_here(rank));
         loss_of(net, rank, 0).backward();
         session.step();
         inside = flat(net).clone();
         average = session.averaged();
       }
       EXPECT_TRUE(torch::equal(inside, flat(net)));
-      EXPECT_EQ(average.size(), net->parameters().size() + 2);
+      EXPECT_EQ(average.size(), net->parameters().size() + net->buffers().size());
       EXPECT_LT(distance(average[0].second, net->first->weight.detach()), 1e-15);
       optimizer->zero_grad();
       loss_of(net, rank, 1).backward();  // no hook is left
