@@ -8,11 +8,12 @@ parameter groups and gradient accumulation.
 
 import argparse
 
-import riffle
 import torch
+from torch import nn
+
+import riffle
 from riffle.tasks.chars import CHARS, CONTEXT, SYMBOLS
 from riffle.train.batches import Batches, share
-from torch import nn
 
 MASK = SYMBOLS  # one symbol more
 

@@ -5,8 +5,9 @@
 The same class is proved, simulated and run.
 """
 
-import riffle
 import torch
+
+import riffle
 
 
 @riffle.register

@@ -7,8 +7,9 @@ The logs come from a known teacher, so the best possible AUC is known and printe
 
 import argparse
 
-import riffle
 import torch
+
+import riffle
 from riffle.tasks.clicks import CLICKS, DeepFm
 from riffle.train.batches import Batches, share
 

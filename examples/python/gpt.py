@@ -7,8 +7,9 @@ Each worker sees a few steps of its own between averages (local-sgd), which suit
 
 import argparse
 
-import riffle
 import torch
+
+import riffle
 from riffle.tasks.chars import CHARS, Gpt
 from riffle.train.batches import Batches, share
 

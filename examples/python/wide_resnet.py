@@ -8,8 +8,9 @@ weights, so they are computed again for the average.
 
 import argparse
 
-import riffle
 import torch
+
+import riffle
 from riffle.tasks.images import IMAGES, wide_resnet
 from riffle.train.batches import Batches, share
 

@@ -56,6 +56,11 @@ class Examples(unittest.TestCase):
         self.assertIn("proved for 8 workers: True", out)
         self.assertLess(self.figure(r"off by ([\d.]+)", out), 0.05)
 
+    @unittest.skipUnless((BUILD / "bin/libtorch_example").exists(), "built without torch")
+    def test_libtorch(self):
+        out = launch(BUILD / "bin/libtorch_example", "sesgd")
+        self.assertGreater(self.figure(r"2 workers: accuracy ([\d.]+)%", out), 95)
+
     def test_installed_cpp_package(self):
         with tempfile.TemporaryDirectory() as folder:
             prefix, build = Path(folder) / "prefix", Path(folder) / "build"
