@@ -17,3 +17,9 @@ def engine_named(name: str) -> Any:
         return riffle.shm_engine(environment.job, environment.rank, environment.size)
     torch.distributed.init_process_group("gloo")
     return riffle.c10d()
+
+
+def close_engine() -> None:
+    """Ends the process group, where one was made."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
