@@ -206,15 +206,14 @@ def tpds_section(riffle):
 
 TPDS_WHY = """
 Where the difference is: `single` overlaps nothing, so measured minus compute is its all-reduce with everything around it. That is
-{least:.1f} to {most:.1f} times what the fit says. So most of the error is in the published line itself, not in how exchanges overlap:
+{least:.1f} to {most:.1f} times what the fit says: the published line does not give the authors' own all-reduce of a whole model. What is documented explains a part:
 
 - The line was fitted to all-reduces of 32 KiB to 2 MiB with nothing else running; `single` sends 70 to 240 MB. For 8 workers on the same 10 GbE
   the authors have both lines, and a byte of a large message costs {large:.2f} times one of a small (1.49 against 0.857 ns). For 16 workers they give no such line.
   With that one factor on the 10GbE rows, none fitted to a row, the median error there goes from {before:.0%} to {after:.0%} ({low:+.0%} to {high:+.0%}).
 - Copies into and out of merge buffers, hooks, and slower computing while the network is busy are not in the model; papers and code say that they
   exist, not how much they cost. They show most where messages are many (wfbp) and where numbers are short (f16: the line of 32-bit sums is all there is).
-- Whether the published compute times contain reading the input is not said.
-"""
+- Whether the published compute times contain reading the input is not said."""
 
 
 PAGE = """# Scaling
