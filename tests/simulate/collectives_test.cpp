@@ -97,6 +97,25 @@ TEST(Collectives, HalvesAndShiftsEqualTheReference) {
   }
 }
 
+// Whole racks begin together, another rack or one of its workers at another time: bundles form,
+// meet others and are dissolved.
+TEST(Collectives, RacksInStepEqualTheReference) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Random random(seed, 11);
+    Cluster cluster = parse_cluster("racks:3x6,inner=20us/1GB/s,outer=200us/2GB/s");
+    for (int rack = 0; rack < 3; ++rack) {
+      const double slow = 1 + 0.1 * std::floor(random.uniform(0, 3));
+      for (int i = 0; i < 6; ++i) cluster.workers[6 * rack + i].slow = slow;
+    }
+    if (seed % 3 == 0) cluster.workers[random.uniform() < 0.5 ? 4 : 13].slow = 1.05;
+    for (const auto algorithm :
+         {Algorithm::halving_doubling, Algorithm::recursive_doubling, Algorithm::two_level}) {
+      const auto [fast, slow] = both(cluster, algorithm);
+      ASSERT_NEAR(fast, slow, 1e-9 * slow) << "seed " << seed << ", " << name_of(algorithm);
+    }
+  }
+}
+
 // Fans leave out that other traffic slows them at the receivers' links (docs/simulator.md): a
 // two-level all-reduce of large racks may be a little too fast, never by much.
 TEST(Collectives, FansAreWithinTwoPerCentOfTheReference) {
