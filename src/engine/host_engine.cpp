@@ -59,7 +59,7 @@ HostEngine::HostEngine(HostWorld world)
       Mailbox::Callbacks{
           .wake = [this](Rank rank) { wake(rank); },
           .failed = [this](Rank rank) { return failure(rank).has_value(); },
-          .left = [this](Rank rank) { liveness_->mark_left(rank); },
+          .left = [this](Rank rank, Rank culprit) { liveness_->mark_left(rank, culprit); },
           .lost = [this](Rank rank) { liveness_->mark_failed(rank, CommFailure::died); }});
   if (world_.network == nullptr) return;
   pump_ = std::make_unique<Pump>(*mailbox_, world_.network->event_fd(), host_ranks_.size() > 1);
@@ -75,7 +75,10 @@ HostEngine::~HostEngine() {
 // What was sent must be there before anybody hears that we are gone.
 void HostEngine::leave() {
   if (std::exchange(has_left_, true)) return;
-  mailbox_->leave(Clock::now() + longest_goodbye);
+  Rank culprit = -1;
+  for (Rank rank = 0; rank < size() && culprit < 0; ++rank)
+    if (rank != world_.self && liveness_->broken(rank)) culprit = rank;
+  mailbox_->leave(culprit, Clock::now() + longest_goodbye);
   segment(world_.self).header().left.store(1, std::memory_order_release);
   for (const auto& each : world_.segments) {
     if (each == nullptr) continue;
@@ -129,8 +132,17 @@ void HostEngine::fail(Rank rank, CommFailure failure, const CommContext& context
 }
 
 void HostEngine::throw_failed(std::span<const Rank> ranks, const CommContext& context) const {
-  for (const Rank rank : ranks)
-    if (const auto failed = failure(rank)) fail(rank, *failed, context, liveness_->detail(rank));
+  for (const Rank rank : ranks) {
+    const auto failed = failure(rank);
+    if (!failed) continue;
+    // A rank that left because of another is not the one to look at.
+    const Rank culprit = liveness_->culprit(rank);
+    if (culprit >= 0 && culprit != world_.self && context.group != nullptr &&
+        context.group->contains(culprit))
+      fail(culprit, failure(culprit).value_or(CommFailure::died), context,
+           fmt::format("so rank {} said and left", rank));
+    fail(rank, *failed, context, liveness_->detail(rank));
+  }
   if (const auto failed = failure(world_.self))
     fail(world_.self, *failed, context, liveness_->detail(world_.self));
 }

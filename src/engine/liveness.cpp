@@ -36,6 +36,7 @@ Liveness::Liveness(Rank self, std::vector<SegmentHeader*> headers, const std::ve
       silence_(headers_.size()),
       pidfds_(headers_.size(), -1),
       beacon_(beacon),
+      culprits_(headers_.size()),
       deaf_(headers_.size()),
       joined_(beacon == nullptr) {
   if (options_.heartbeat_interval <= Seconds(0) ||
@@ -44,6 +45,7 @@ Liveness::Liveness(Rank self, std::vector<SegmentHeader*> headers, const std::ve
         "failure_timeout {} must be at least twice heartbeat_interval {}, which must be positive",
         print(options_.failure_timeout), print(options_.heartbeat_interval));
   for (auto& failed : failed_) failed.store(alive);
+  for (auto& culprit : culprits_) culprit.store(-1);
   for (std::size_t r = 0; r < pids.size(); ++r) {
     if (static_cast<Rank>(r) == self_) continue;
     pidfds_[r] = open_pidfd(pids[r]);
@@ -114,7 +116,8 @@ void Liveness::mark_failed(Rank rank, CommFailure failure) {
   if (declare(rank, failure)) on_failure_();
 }
 
-void Liveness::mark_left(Rank rank) {
+void Liveness::mark_left(Rank rank, Rank culprit) {
+  culprits_[static_cast<std::size_t>(rank)].store(culprit);
   headers_[static_cast<std::size_t>(rank)]->left.store(1, std::memory_order_release);
   on_failure_();
 }

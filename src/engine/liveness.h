@@ -36,8 +36,13 @@ class Liveness {
   // What is known beyond the kind, for the error.
   [[nodiscard]] std::string detail(Rank rank) const;
   void mark_failed(Rank rank, CommFailure failure);
-  // A rank of another host has closed its engine in good order.
-  void mark_left(Rank rank);
+  // A rank of another host has closed its engine in good order, having found `culprit` failed (-1:
+  // nobody).
+  void mark_left(Rank rank, Rank culprit);
+  // The rank that one which has left was lost to, or -1.
+  [[nodiscard]] Rank culprit(Rank rank) const {
+    return culprits_[static_cast<std::size_t>(rank)].load();
+  }
   // All ranks have joined: from now on silence counts, also of those not heard yet.
   void all_joined() { joined_.store(true); }
   // Stops; with a beacon the other hosts are told that we leave in good order.
@@ -68,8 +73,9 @@ class Liveness {
   Beacon* beacon_;
   int beats_between_beacons_ = 1;
   std::uint64_t rounds_ = 0;
-  Deadline stopped_until_{};             // when we were last found not to have run
-  std::vector<std::atomic<bool>> deaf_;  // ranks that no longer hear us
+  Deadline stopped_until_{};                 // when we were last found not to have run
+  std::vector<std::atomic<Rank>> culprits_;  // of ranks that have left
+  std::vector<std::atomic<bool>> deaf_;      // ranks that no longer hear us
   std::atomic<bool> joined_;
   int stop_fd_ = -1;
   std::atomic<bool> frozen_ = false;

@@ -355,9 +355,9 @@ void Mailbox::sent(std::uint64_t request) {
   completed_ = true;
 }
 
-void Mailbox::left(Rank peer) {
+void Mailbox::left(Rank peer, Rank culprit) {
   wires_[static_cast<std::size_t>(peer)].left = true;
-  callbacks_.left(peer);
+  callbacks_.left(peer, culprit);
   completed_ = true;  // whoever waits for it should look
 }
 
@@ -382,7 +382,7 @@ bool Mailbox::arm() {
   return network_->arm();
 }
 
-void Mailbox::leave(Deadline deadline) {
+void Mailbox::leave(Rank culprit, Deadline deadline) {
   const std::lock_guard lock(mutex_);
   if (network_ == nullptr) return;
   const auto flush = [&] {
@@ -398,7 +398,7 @@ void Mailbox::leave(Deadline deadline) {
   };
   while (!flush() && Clock::now() < deadline)
     if (!network_->progress()) sched_yield();
-  network_->leave(deadline);
+  network_->leave(culprit, deadline);
 }
 
 }  // namespace riffle

@@ -34,8 +34,9 @@ class Mailbox final : private Network::Events {
     std::function<void(Rank)> wake;
     // Whether a rank has failed.
     std::function<bool(Rank)> failed;
-    // What the network says of a rank: that it has left in good order; that it is gone.
-    std::function<void(Rank)> left = [](Rank) {};
+    // What the network says of a rank: that it has left in good order, and whom it had found failed
+    // (-1: nobody); that it is gone.
+    std::function<void(Rank, Rank)> left = [](Rank, Rank) {};
     std::function<void(Rank)> lost = [](Rank) {};
   };
   enum class Outcome { pending, done, wrong_size };
@@ -61,8 +62,9 @@ class Mailbox final : private Network::Events {
   void cancel(std::uint64_t id);
   // Makes the network's descriptor tell of news; false when there is something to do now.
   [[nodiscard]] bool arm();
-  // Lets the network say goodbye; nothing is sent afterwards.
-  void leave(Deadline deadline);
+  // Lets the network say goodbye, with the rank that we have found failed (-1: none); nothing is
+  // sent afterwards.
+  void leave(Rank culprit, Deadline deadline);
 
  private:
   struct Record {
@@ -119,7 +121,7 @@ class Mailbox final : private Network::Events {
 
   bool arrived(Rank from, const Chunk& chunk, std::span<const std::byte> data) override;
   void sent(std::uint64_t request) override;
-  void left(Rank peer) override;
+  void left(Rank peer, Rank culprit) override;
   void lost(Rank peer) override;
 
   bool push(Rank to, Wire& wire);  // whether a rank of this host should look

@@ -31,8 +31,9 @@ class Network {
     virtual bool arrived(Rank from, const Chunk& chunk, std::span<const std::byte> data) = 0;
     // A chunk of this request no longer needs its memory.
     virtual void sent(std::uint64_t request) = 0;
-    // The peer has closed its engine in good order; nothing comes after this.
-    virtual void left(Rank peer) = 0;
+    // The peer has closed its engine in good order; nothing comes after this. `culprit` is a rank
+    // that it had found failed before, -1 where there was none.
+    virtual void left(Rank peer, Rank culprit) = 0;
     // The connection is gone.
     virtual void lost(Rank peer) = 0;
   };
@@ -57,8 +58,8 @@ class Network {
   // Cuts the connection: afterwards nothing touches what was being sent.
   virtual void abandon(Rank peer) = 0;
   // Says goodbye to all we are connected to, after everything sent so far, and waits until they
-  // have it or are gone.
-  virtual void leave(Deadline deadline) = 0;
+  // have it or are gone. `culprit` is a rank that we have found failed, or -1.
+  virtual void leave(Rank culprit, Deadline deadline) = 0;
 
   // Readable when there is something to do, from the moment arm() returned true.
   [[nodiscard]] virtual int event_fd() const = 0;

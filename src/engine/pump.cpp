@@ -73,14 +73,11 @@ void Pump::run() {
 }
 
 void Pump::sleep(Bell& bell, HostMemory::Ready ready, std::chrono::nanoseconds limit) {
-  if (!near_) {
-    std::unique_lock place(place_, std::try_to_lock);
-    if (place.owns_lock()) {
-      sleep_on_network(ready, limit);
-      place.unlock();
-      bell.ring();  // a thread that found the place taken may have it now
-      return;
-    }
+  if (!near_ && !place_taken_.exchange(true)) {
+    sleep_on_network(ready, limit);
+    place_taken_.store(false);
+    bell.ring();  // a thread that found the place taken may have it now
+    return;
   }
   if (busy_.fetch_sub(1) == 1) {
     calls_.fetch_add(1);

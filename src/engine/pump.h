@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <thread>
 
 #include "base/descriptor.h"
@@ -51,12 +50,12 @@ class Pump {
   Mailbox& mailbox_;
   int news_;
   bool near_;
-  Descriptor wake_;                       // an eventfd
-  Descriptor stop_;                       // an eventfd
-  std::mutex place_;                      // of the one waiting thread that sleeps on the network
-  std::atomic<bool> asleep_ = false;      // it does
-  std::atomic<int> busy_ = 0;             // threads that move the network themselves
-  std::atomic<std::uint32_t> calls_ = 0;  // grows when our own thread is needed now
+  Descriptor wake_;                        // an eventfd
+  Descriptor stop_;                        // an eventfd
+  std::atomic<bool> place_taken_ = false;  // of the one waiting thread that sleeps on the network
+  std::atomic<bool> asleep_ = false;       // it does
+  std::atomic<int> busy_ = 0;              // threads that move the network themselves
+  std::atomic<std::uint32_t> calls_ = 0;   // grows when our own thread is needed now
   std::thread thread_;
 };
 

@@ -173,7 +173,10 @@ void UcxNetwork::deliver(Peer& peer, const Header& header, std::span<const std::
     case Kind::goodbye:
       peer.left = true;
       to_answer_.push_back(peer.rank);
-      events_->left(peer.rank);
+      // Of a goodbye the place in the message says who is to blame, counted from one.
+      events_->left(peer.rank, header.chunk.offset > peers_.size()
+                                   ? -1
+                                   : static_cast<Rank>(header.chunk.offset) - 1);
       return;
     case Kind::farewell:
       peer.answered = true;
@@ -241,9 +244,10 @@ void UcxNetwork::abandon(Rank rank) {
   answer();
 }
 
-void UcxNetwork::leave(Deadline deadline) {
+void UcxNetwork::leave(Rank culprit, Deadline deadline) {
+  const Chunk blame{.tag = {}, .bytes = 0, .offset = static_cast<std::uint64_t>(culprit + 1)};
   for (Peer& peer : peers_)
-    if (peer.endpoint != nullptr && !peer.lost) post(peer, Kind::goodbye, {}, {}, 0, nullptr);
+    if (peer.endpoint != nullptr && !peer.lost) post(peer, Kind::goodbye, blame, {}, 0, nullptr);
   const auto waiting = [](const Peer& peer) {
     return peer.endpoint != nullptr && !peer.lost && !peer.left && !peer.answered;
   };
