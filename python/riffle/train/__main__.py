@@ -84,8 +84,8 @@ def _compared(many: events.Event, one: events.Event) -> str:
     better = f"{100 * difference:+.2f} points" if metric == "accuracy" else f"{difference:+.4f}"
     return (
         f"{many['workers']} workers against one, same examples a step: {faster:.2f}x the speed, "
-        f"{metric} {better}\n(all on the {os.cpu_count()} cores of this machine; one worker may use "
-        "them all, and workers that share cores cannot be faster)"
+        f"{metric} {better}\n(on this machine's {os.cpu_count()} cores, which one worker has for "
+        "itself and several share)"
     )
 
 
