@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from riffle import _core
-from riffle._c10d import C10d, C10dSession
+from riffle._c10d import C10d, C10dSession, Stats
 from riffle._core import UsageError
 from riffle._forward import ForwardWaits
 from riffle._schedule import needs_of
@@ -50,7 +50,9 @@ class Steps:
         self._parameters = [p for _, p in named]
         self._buffers = [b for _, b in float_buffers(model)]
         self._optimizers = [PartialOptimizer(o) for o in optimizers]
+        self._engine = engine
         self.core = self._make_core(engine, strategy, options)
+        self._last_stats: _core.SessionStats | Stats | None = None  # once closed
         self._needs = needs_of(self.core)
         self._gradients = self.core.keeps_gradients
         self._reports_ready = self._needs.ready or self._needs.per_bucket
@@ -94,6 +96,11 @@ class Steps:
             buffers=[describe(name, b) for name, b in buffers],
             **options,
         )
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "core":
+            raise UsageError("the session is over: it was closed, or its block has ended")
+        raise AttributeError(f"a session has no attribute '{name}'")
 
     # --- The step, from the loop's point of view.
 

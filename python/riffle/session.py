@@ -19,12 +19,12 @@ class Session(Steps):
     @property
     def rank(self) -> int:
         """This worker's number."""
-        return self.core.rank
+        return self._engine.rank
 
     @property
     def size(self) -> int:
         """How many workers there are."""
-        return self.core.world.size
+        return self._engine.size
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -112,8 +112,8 @@ class Session(Steps):
         return self.core.average(list(values))
 
     def stats(self) -> _core.SessionStats | Stats:
-        """Step time, exposed communication, bytes, consensus distance."""
-        return self.core.stats()
+        """Step time, exposed communication, bytes, consensus distance; also after the end."""
+        return self._last_stats or self.core.stats()
 
     def state_dict(self) -> dict[str, Any]:
         """What `resume=` of riffle.sync takes; save it with the model's and the optimizer's."""
@@ -132,6 +132,9 @@ class Session(Steps):
         if self._weight_pointers:
             copy_out([*self._parameters, *self._buffers])
         self._gradient_views = []
+        if self._last_stats is None:
+            self._last_stats = self.core.stats()
+            del self.core  # its threads and memory, once no tensor of ours shows any
 
     def __enter__(self) -> "Session":
         return self

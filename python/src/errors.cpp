@@ -32,7 +32,7 @@ void bind_errors(py::module_& module) {
       py::exception<CommError>(module, "CommError", PyExc_RuntimeError).release();
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
-      if (thrown) std::rethrow_exception(thrown);
+      if (thrown) std::rethrow_exception(std::move(thrown));
     } catch (const CommError& error) {
       raise(comm_error, error);
     }

@@ -223,6 +223,40 @@ def other_world(engine):
 # --- Failure.
 
 
+def unequal(engine, spec):
+    """Rank 0 has fewer batches than the others, and nothing was done about it."""
+    model = perceptron()
+    optimizer = momentum(model.parameters())
+    try:
+        with riffle.sync(model, optimizer, spec, engine=engine):
+            steps(model, optimizer, engine.rank, 0, 5 + 3 * (engine.rank > 0))
+    except riffle.CommError as error:
+        time.sleep(1)  # our own end must not be what others see first
+        return str(error)
+    return "nothing was said"
+
+
+def cycles(engine, count):
+    """Resident memory, in pages, after a few sessions and after many more."""
+
+    def session():
+        model = perceptron()
+        optimizer = momentum(model.parameters())
+        with riffle.sync(model, optimizer, SESGD, engine=engine, measure_network=False):
+            steps(model, optimizer, engine.rank, 0, 2)
+
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1])
+
+    for _ in range(20):
+        session()
+    before, threads = resident(), len(os.listdir("/proc/self/task"))
+    for _ in range(count):
+        session()
+    return before, resident(), threads, len(os.listdir("/proc/self/task"))
+
+
 def train_until_killed(job, rank, size, spec):
     """Trains for ever; gives the error, when it came, and the time from the kill on."""
     model = perceptron()
@@ -333,6 +367,19 @@ class Sessions(unittest.TestCase):
                     self.assertTrue(fine, answer)
                     self.assertEqual(answer[1], 1, answer[0])
                     self.assertRegex(answer[0], r"of \{[\d ]+\}, bucket \d+, step \d+")
+
+    def test_unequal_batches_fail_by_name(self):
+        for spec in ("wfbp", SESGD):
+            with self.subTest(spec=spec):
+                said = run(3, unequal, spec)
+                for message in said[1:]:
+                    self.assertIn("rank 0", message)
+                    self.assertIn("it ended its session after 5 steps", message)
+
+    def test_sessions_leave_nothing_behind(self):
+        for before, after, threads, threads_after in run(2, cycles, 80):
+            self.assertLess(after - before, 1000, "pages")
+            self.assertEqual(threads, threads_after)
 
     def test_one_worker_adds_nothing(self):
         model = perceptron()

@@ -1,0 +1,156 @@
+"""Accuracy of every rule against bsp on real workers: docs/accuracy.md is its output.
+
+    PYTHONPATH=build/release/python .venv/bin/python bench/accuracy.py > docs/accuracy.md
+
+MLP 784-64-10 on MNIST, batch 32 per worker, 3 epochs, SGD with momentum 0.9 at the rate tuned for
+bsp (0.1) and at half of it, paired seeds: the same model and the same batches for every rule. The
+accuracy is that of the exact average of all workers at the end, the difference is to bsp in points;
+the consensus distance is that before the average. `alone` is the control without communication.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from statistics import mean
+
+import torch
+
+import riffle
+from riffle.data import fetch
+from riffle.data.sets import MNIST
+from riffle.tasks.digits import mlp, read_idx
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "python"))
+from processes import run
+
+# Rule, and the least mean difference allowed at each rate; None where nothing is promised.
+RULES = [
+    ("bsp", None, None),
+    ("sesgd", -0.5, -0.3),
+    ("sesgd:order=combine-then-adapt", -0.5, -0.3),
+    ("sesgd:schedule=random", -0.5, -0.3),
+    ("ds-sync", -0.5, -0.3),
+    ("ds-sync:order=combine-then-adapt", -0.5, -0.3),
+    ("ds-sync:pattern=bottleneck,delay=0", -0.5, -0.3),
+    ("gossip", -0.5, -0.3),
+    ("local-sgd:tau=8", None, -0.5),
+    ("dasgd:tau=4,delay=1", None, -0.5),
+    ("dasgd:tau=4,delay=2", None, -0.5),
+    ("dasgd:tau=4,delay=4", None, -0.7),
+    ("alone", None, None),
+]
+PER_STEP = {rule for rule, full, _ in RULES if full is not None}
+RATES = (0.1, 0.05)
+BATCH, EPOCHS = 32, 3
+
+
+@riffle.register
+class Alone(riffle.Strategy):
+    """no communication: the control that must fail"""
+
+    name = "alone"
+
+    def program(self, step, world, buckets):
+        return riffle.Program(
+            [
+                riffle.Exchange(
+                    bucket.id,
+                    [rank],
+                    payload="weight",
+                    start="step_done",
+                    due=riffle.before_forward(),
+                )
+                for bucket in buckets
+                for rank in world.ranks
+            ]
+        )
+
+    def traits(self, world):
+        return riffle.Traits(mixed="weight")
+
+
+def load():
+    files = fetch(MNIST)
+
+    def part(kind):
+        images = read_idx(files[f"{kind}-images-idx3-ubyte"]).float() / 255
+        labels = read_idx(files[f"{kind}-labels-idx1-ubyte"]).long()
+        return (images - 0.1307) / 0.3081, labels
+
+    return part("train"), part("t10k")
+
+
+def cluster_for(rule, workers):
+    if "bottleneck" in rule:
+        return f"racks:2x{workers // 2},inner=20us/10Gbps,outer=200us/1Gbps"
+    return f"flat:{workers},latency=20us,bandwidth=10Gbps"
+
+
+def train(engine, data, cases, steps):
+    """Accuracy in percent and consensus distance of each case."""
+    (x, y), (test_x, test_y) = data
+    found = []
+    for rule, rate, seed in cases:
+        torch.manual_seed(seed)
+        model = mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
+        per_epoch = len(x) // (BATCH * engine.size)
+        random = torch.Generator().manual_seed(seed)
+        with riffle.sync(
+            model, optimizer, rule, engine=engine, cluster=cluster_for(rule, engine.size)
+        ) as session:
+            for step in range(steps):
+                if step % per_epoch == 0:
+                    order = torch.randperm(len(x), generator=random)
+                first = (step % per_epoch * engine.size + engine.rank) * BATCH
+                mine = order[first : first + BATCH]
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(model(x[mine]), y[mine]).backward()
+                optimizer.step()
+            spread = session.consensus_distance()
+        with torch.no_grad():
+            right = (model(test_x).argmax(1) == test_y).double().mean()
+        found.append((100 * float(right), spread))
+    return found
+
+
+def row(rule, rate, bound, found, base):
+    """A line of the table, and whether its bar holds."""
+    difference = mean(a - b for (a, _), (b, _) in zip(found, base, strict=True))
+    spread = mean(s for _, s in found)
+    fine = (bound is None or difference >= bound) and (rule not in PER_STEP or spread <= 0.05)
+    if rule == "alone":
+        fine = difference < -0.5 and spread > 0.05  # it must fail both
+    promised = "" if bound is None else f"{bound:+.1f}"
+    cells = [f"`{rule}`", f"{rate}", f"{mean(a for a, _ in found):.2f}", f"{difference:+.2f}"]
+    cells += [promised, f"{spread:.3f}", "" if fine else "**missed**"]
+    return "| " + " | ".join(cells) + " |", fine
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=None, help="default: three epochs")
+    given = parser.parse_args()
+    data = load()
+    steps = given.steps or EPOCHS * len(data[0][0]) // (BATCH * given.workers)
+    print("# Accuracy\n\n" + __doc__.split("\n\n", 2)[2].strip() + "\n")
+    print(f"{given.workers} workers, {given.seeds} seeds, {steps} steps.\n")
+    print("| rule | rate | accuracy % | to bsp | promised | consensus distance | |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    good = True
+    for k, rate in enumerate(RATES):
+        base = []
+        for rule, *bounds in RULES:
+            cases = [(rule, rate, seed) for seed in range(given.seeds)]
+            found = run(given.workers, train, data, cases, steps, seconds=3000)[0]
+            base = base or found
+            line, fine = row(rule, rate, bounds[k], found, base)
+            good &= fine
+            print(line, flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
