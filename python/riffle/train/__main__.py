@@ -83,8 +83,9 @@ def _compared(many: events.Event, one: events.Event) -> str:
     difference = many[metric] - one[metric]
     better = f"{100 * difference:+.2f} points" if metric == "accuracy" else f"{difference:+.4f}"
     return (
-        f"{many['workers']} workers against one, same examples a step, on {os.cpu_count()} cores: "
-        f"{faster:.2f}x the speed, {metric} {better}"
+        f"{many['workers']} workers against one, same examples a step: {faster:.2f}x the speed, "
+        f"{metric} {better}\n(on this machine's {os.cpu_count()} cores, which one worker has for "
+        "itself and several share)"
     )
 
 
