@@ -113,6 +113,12 @@ class Contender:
             engine = riffle.shm_engine(f"{job}-{name}", rank, size)
             self.session = riffle.sync(model, self.optimizer, name, engine=engine)
 
+    def finish(self):
+        """Nobody leaves while another still exchanges with it."""
+        if self.name != "torch-ddp":
+            self.session.finish()
+        dist.barrier()
+
     def steps(self, count):
         began = time.perf_counter()
         for _ in range(count):
@@ -140,6 +146,8 @@ def race(rank, size, job, folder, model_name, names, turns, steps):
         for contender in contenders[turn % len(names) :] + contenders[: turn % len(names)]:
             dist.barrier()
             times[contender.name].append(contender.steps(steps))
+    for contender in contenders:
+        contender.finish()
     return times
 
 
@@ -147,6 +155,7 @@ def memory(rank, size, job, folder, model_name, name):
     join(rank, size, folder)
     contender = Contender(name, model_name, rank, size, job)
     contender.steps(10)
+    contender.finish()
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
