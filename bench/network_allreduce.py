@@ -2,11 +2,11 @@
 
     sudo python3 bench/network_allreduce.py [--hosts 2,4] [--sizes 4KiB,...] [--calls 200]
 
-Every worker runs in a network namespace of its own (198.18.0.0/24, veth, a bridge; reno inside), so that
-nobody can use shared memory. Contenders run block by block in a random order, each block several calls,
-so that all meet the same moods of the machine; a call lasts from when its last worker calls until its
-last worker has the result. Gloo runs under SCHED_BATCH, without which it is slower on shared cores.
-Namespaces are removed at the end.
+Every worker runs in a network namespace of its own (198.18.0.0/24, veth, a bridge; reno inside),
+so that nobody can use shared memory. Contenders run block by block in a random order, each block
+several calls, so that all meet the same moods of the machine; a call lasts from when its last
+worker calls until its last worker has the result. Gloo runs under SCHED_BATCH, without which it is
+slower on shared cores. Namespaces are removed at the end.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import random
 import re
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / "build/release/bin"
+CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
 ROUNDS = 4
 WARM_UP = 3
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20}
@@ -63,7 +65,7 @@ class Hosts:
                 ip -n {name} link set lo up
                 ip -n {name} addr add {self.address(i)}/24 dev eth0
                 ip -n {name} link set eth0 up
-                ip netns exec {name} sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'"""
+                ip netns exec {name} sh -c 'echo reno > {CONGESTION}'"""
             )
         return self
 
@@ -82,7 +84,7 @@ class Hosts:
 
 
 def mpirun_options(hosts, folder):
-    """So that mpirun starts its helpers in the namespaces and everything goes over their interfaces."""
+    """So that mpirun starts its helpers in the namespaces, and all goes over their interfaces."""
     agent = folder / f"agent-{len(hosts.names)}"
     cases = "".join(
         f"{hosts.address(i)}) host={i} netns={name};;\n" for i, name in enumerate(hosts.names)
@@ -164,7 +166,10 @@ class Contender:
         called, done = [0] * calls, [0] * calls
         for worker in self.workers:
             for call in range(calls):
-                before, after = map(int, worker.readline().split())
+                try:
+                    before, after = map(int, worker.readline().split())
+                except (TimeoutError, ValueError) as problem:
+                    sys.exit(f"{self.name}: no answer for {size} bytes, or a wrong sum ({problem})")
                 called[call] = max(called[call], before)
                 done[call] = max(done[call], after)
         return [(d - c) * 1e-9 for c, d in zip(called, done, strict=True)]
@@ -228,6 +233,7 @@ def main():
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("network_allreduce: network namespaces need root")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("network_allreduce: told to stop"))
     names = ["riffle", *filter(None, arguments.against.split(","))]
     sizes = [size_of(text) for text in arguments.sizes.split(",")]
     results = []
@@ -238,14 +244,12 @@ def main():
     if arguments.format == "json":
         print(json.dumps({"results": results}, indent=1))
         return
-    print(
-        f"{'hosts':>5} {'bytes':>9}  {'contender':9} {'p50 us':>10} {'p99 us':>10} {'times riffle':>12}"
-    )
+    heads = ["p50 us", "p99 us", "times riffle"]
+    print(f"hosts     bytes  contender {heads[0]:>10} {heads[1]:>10} {heads[2]:>12}")
     for row in results:
-        print(
-            f"{row['workers']:5} {row['bytes']:9}  {row['contender']:9} {row['p50_seconds'] * 1e6:10.0f} "
-            f"{row['p99_seconds'] * 1e6:10.0f} {row['times_riffle']:12.2f}"
-        )
+        p50, p99 = row["p50_seconds"] * 1e6, row["p99_seconds"] * 1e6
+        who = f"{row['workers']:5} {row['bytes']:9}  {row['contender']:9}"
+        print(f"{who} {p50:10.0f} {p99:10.0f} {row['times_riffle']:12.2f}")
 
 
 if __name__ == "__main__":

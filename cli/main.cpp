@@ -53,7 +53,9 @@ int main(int argc, char** argv) {
   app.name("riffle");
   app.set_version_flag("--version", RIFFLE_VERSION);
   app.require_subcommand(1);
-  app.footer("Example: riffle plan --trace resnet50 --cluster flat:16,latency=1ms,bandwidth=1Gbps");
+  app.footer(
+      "Example: riffle plan --trace resnet50 --cluster flat:16,latency=1ms,bandwidth=1Gbps\n"
+      "In the repository also: ./riffle train, ./riffle data (Python) and ./riffle test");
   try {
     add_verbs(app);
     check_verb(app, argc, argv);

@@ -9,10 +9,14 @@ endif()
 
 add_library(riffle_riffle INTERFACE)
 target_link_libraries(riffle_riffle INTERFACE riffle_plan riffle_simulate riffle_verify riffle_runtime)
-set_target_properties(riffle_riffle PROPERTIES EXPORT_NAME riffle)
+
+set(modules base model cost strategies verify simulate plan engine collective runtime)
+foreach(name IN LISTS modules ITEMS riffle)
+  set_target_properties(riffle_${name} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS riffle_${name} EXPORT riffle COMPONENT development)
+endforeach()
 
 set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/riffle)
-install(TARGETS riffle_riffle EXPORT riffle COMPONENT development)
 install(DIRECTORY include/riffle DESTINATION include COMPONENT development)
 install(EXPORT riffle NAMESPACE riffle:: FILE riffle-targets.cmake DESTINATION ${folder}
         COMPONENT development)

@@ -1,10 +1,11 @@
-# riffle_test(NAME SOURCES ... LINKS ... [LABEL unit]): one program per folder of tests, its cases
-# listed one by one in ctest. Labels: unit (the default), conformance, e2e, long.
+# riffle_test(NAME SOURCES ... LINKS ... [LABEL unit] [ALONE]): one program per folder of tests, its
+# cases listed one by one in ctest. Labels: unit (the default), conformance, e2e, long. ALONE: not
+# beside other tests, because time matters and all cores are used as it is.
 include(GoogleTest)
 set(RIFFLE_SHARED_DIR "${PROJECT_SOURCE_DIR}/../shared" CACHE PATH "Published measurements for tests")
 
 function(riffle_test name)
-  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "LABEL" "SOURCES;LINKS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -18,6 +19,11 @@ function(riffle_test name)
   target_compile_definitions(${name}_test PRIVATE
     RIFFLE_SHARED_DIR="${RIFFLE_SHARED_DIR}"
     RIFFLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  set(environment "")
+  if(RIFFLE_SANITIZE)
+    # UCX rewrites functions of libc that sanitizers have replaced, and crashes.
+    set(environment ENVIRONMENT UCX_MEM_MMAP_HOOK_MODE=none)
+  endif()
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${timeout})
+    PROPERTIES LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_ALONE} TIMEOUT ${timeout} ${environment})
 endfunction()

@@ -21,6 +21,7 @@
 #include <memory>
 #include <span>
 
+#include "riffle/cluster.h"
 #include "riffle/engine.h"
 #include "riffle/trace.h"
 #include "riffle/world.h"
@@ -45,7 +46,8 @@ struct CollectiveOptions {
   // Per member, in the group's order; empty means 1 for each. The sum is sum(w*x), the mean that
   // over sum(w). All members must pass the same.
   std::span<const double> weights = {};
-  // Automatic: shared memory where all members are on one host.
+  // Automatic: shared memory where all members are on one host; else what choose_by() makes the
+  // cheapest, or a fixed table.
   Algorithm algorithm = Algorithm::automatic;
   // Of two_level: the racks, which must cover the group; by default the ranks of one host are one.
   // All members must pass the same.
@@ -104,6 +106,12 @@ class Collectives {
   explicit Collectives(Engine& engine);
   ~Collectives();
 
+  // From now on `automatic` between hosts is the algorithm that is cheapest on this cluster, for
+  // every group and size. All ranks must be given the same, between the same calls.
+  void choose_by(const Cluster& cluster);
+  // What `automatic` stands for in an all_reduce over messages.
+  [[nodiscard]] Algorithm algorithm_of(const Group& group, Bytes size) const;
+
   // UsageError where this rank is no member of the group. Groups of one are no-ops (a sum with a
   // weight still scales).
 
@@ -140,5 +148,9 @@ class Collectives {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Latency and bandwidth inside and between the hosts, as rank 0 has measured them; the same value
+// on all ranks, who must all call it. Takes about forty messages to each host.
+Cluster measure_cluster(Collectives& collectives, Engine& engine, Seconds timeout = Seconds(60));
 
 }  // namespace riffle

@@ -114,6 +114,14 @@ void Pending::wait() {
 Collectives::Collectives(Engine& engine) : state_(std::make_unique<State>(engine)) {}
 Collectives::~Collectives() = default;
 
+void Collectives::choose_by(const Cluster& cluster) {
+  state_->messages.choose_by(cluster);
+}
+
+Algorithm Collectives::algorithm_of(const Group& group, Bytes size) const {
+  return state_->messages.algorithm_of(group, size);
+}
+
 void Collectives::all_reduce(const Group& group, Elements data, const CollectiveOptions& options) {
   state_->run(make_call(Operation::all_reduce, group, data, options), options);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collective/execute_pattern.h"
+#include "riffle/cost.h"
 
 namespace riffle {
 
@@ -29,6 +30,10 @@ class PointToPoint {
   // Runs a call to its end.
   void run(Call call, Deadline deadline) { start(std::move(call), deadline)->wait(); }
 
+  // As in Collectives.
+  void choose_by(const Cluster& cluster);
+  [[nodiscard]] Algorithm algorithm_of(const Group& group, Bytes size);
+
  private:
   // Calls shared with each rank on one lane in the present epoch.
   struct Lane {
@@ -37,6 +42,8 @@ class PointToPoint {
   };
 
   CallTags tags_for(const Call& call);
+  [[nodiscard]] Algorithm choose(Operation operation, const Group& group, Bytes size,
+                                 const std::vector<std::vector<int>>& racks);
   [[nodiscard]] std::vector<std::vector<int>> racks_of(const Group& group) const;
 
   Engine* engine_;
@@ -45,7 +52,8 @@ class PointToPoint {
   ScratchPool scratch_;
   Started started_;
   std::mutex mutex_;
-  std::vector<Lane> lanes_;  // under mutex_
+  std::vector<Lane> lanes_;                 // under mutex_
+  std::shared_ptr<const CostModel> costs_;  // under mutex_; null: the fixed table decides
 };
 
 }  // namespace riffle

@@ -1,4 +1,4 @@
-"""The launchers of others, where they are installed: real torchrun and mpirun, on one host and on two."""
+"""Real torchrun and mpirun, where they are installed, on one host and on two."""
 
 import os
 import shutil
@@ -19,10 +19,8 @@ from network_allreduce import Hosts, mpirun_options  # noqa: E402
 def python_with_torch():
     """An interpreter that has torch, or none."""
     for python in [ROOT / ".venv/bin/python", shutil.which("python3")]:
-        if (
-            python
-            and subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0
-        ):
+        command = [python, "-c", "import torch"]
+        if python and subprocess.run(command, capture_output=True).returncode == 0:
             return str(python)
     return None
 
@@ -51,11 +49,8 @@ class Launchers(unittest.TestCase):
     def need_mpirun(self):
         if not shutil.which("mpirun") or "Open MPI" not in subprocess.getoutput("mpirun --version"):
             self.skipTest("Open MPI's mpirun is not installed")
-        return [
-            "mpirun",
-            *(["--allow-run-as-root"] if os.geteuid() == 0 else []),
-            "--oversubscribe",
-        ]
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        return ["mpirun", *root, "--oversubscribe"]
 
     def need_torchrun(self):
         python = python_with_torch()
@@ -82,15 +77,8 @@ class Launchers(unittest.TestCase):
         command = self.need_mpirun()
         hosts = self.need_hosts()
         command += [*mpirun_options(hosts, self.folder), "--host", "198.18.0.1:2,198.18.0.2:2"]
-        command += [
-            "-x",
-            "RIFFLE_STORE=198.18.0.1:29000",
-            "-x",
-            "RIFFLE_TOKEN=secret",
-            "-n",
-            "4",
-            MEET,
-        ]
+        command += ["-x", "RIFFLE_STORE=198.18.0.1:29000", "-x", "RIFFLE_TOKEN=secret"]
+        command += ["-n", "4", MEET]
         output = self.run_all([[*hosts.inside(0), *command]])
         self.expect_sums(output, 4, "ucx", 2)
 

@@ -55,6 +55,20 @@ class Checkpoint(unittest.TestCase):
         self.file.write_bytes(content)
         self.refused("is damaged: its SHA-256 differs")
 
+    def test_a_changed_header_is_refused(self):
+        line, _, rest = self.file.read_bytes().partition(b"\n")
+        self.file.write_bytes(line.replace(b'"digits"', b'"images"') + b"\n" + rest)
+        self.refused("is damaged: its SHA-256 differs")
+
+    def test_the_step_that_was_resumed_from_is_kept(self):
+        self.file.write_bytes(b"torn")
+        save(self.home, 25)
+        checkpoint.publish(self.home, 25)
+        self.assertEqual(
+            sorted(p.name for p in Path(self.home).glob("step-*")),
+            ["step-000000020", "step-000000025"],
+        )
+
     def test_a_foreign_file_is_refused(self):
         torch.save({"x": 1}, self.file)
         self.refused("is no checkpoint of riffle")

@@ -12,6 +12,7 @@ import unittest
 from pathlib import Path
 
 from riffle.train.__main__ import main
+from riffle.train.screen import Screen
 
 DIGITS = ["digits", "--model", "mlp", "--data", "synthetic", "--seed", "3"]
 
@@ -42,6 +43,11 @@ def processes_of(marker):
     return found
 
 
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
 class Train(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -69,6 +75,12 @@ class Train(unittest.TestCase):
         self.assertEqual(ranks, {0, 1})
         self.assertEqual(list(self.folder.glob("*.rank-*")), [])
 
+    def refused(self, words, expected):
+        with contextlib.redirect_stderr(io.StringIO()) as stream:
+            self.assertEqual(main(words), 2)
+        self.assertIn(expected, stream.getvalue())
+        self.assertEqual(len(stream.getvalue().strip().splitlines()), 1)
+
     def interrupted(self, number):
         checkpoint = self.folder / "saved"
         words = [*DIGITS, "-n", 2, "--steps", 100_000, "--checkpoint", checkpoint]
@@ -91,11 +103,8 @@ class Train(unittest.TestCase):
         step = json.loads((checkpoint / "latest.json").read_text())["step"]
         self.assertGreater(step, 0)
         # It goes on from there, by itself knowing what it was; another number is refused.
-        answer = run("--resume", checkpoint, "-n", 3)
-        self.assertEqual(answer.returncode, 2)
-        self.assertIn("workers was 2, not 3; resuming needs the same number", answer.stderr)
-        answer = run("--resume", checkpoint, "--strategy", "dear")
-        self.assertIn("strategy was auto, not dear", answer.stderr)
+        self.refused(["--resume", str(checkpoint), "-n", "3"], "workers was 2, not 3; resuming")
+        self.refused(["--resume", str(checkpoint), "--strategy", "dear"], "was auto, not dear")
         with subprocess.Popen(
             command("--resume", checkpoint), stderr=subprocess.PIPE, text=True
         ) as process:
@@ -130,13 +139,25 @@ class Train(unittest.TestCase):
             (["--workers", "0"], "--workers 0: must be more than 0"),
             (["--epochs", "1", "--steps", "3"], "give one"),
             (["clicks", "--data", "/x"], "clicks are generated"),
+            (["--engine", "c10d", "--checkpoint", "x"], "no checkpoints"),
             (["--resume", "/nowhere"], "/nowhere/latest.json: is missing"),
         ]:
             with self.subTest(words=words):
-                with contextlib.redirect_stderr(io.StringIO()) as stream:
-                    self.assertEqual(main(words), 2)
-                self.assertIn(expected, stream.getvalue())
-                self.assertEqual(len(stream.getvalue().strip().splitlines()), 1)
+                self.refused(words, expected)
+
+    def test_a_terminal_gets_a_live_line(self):
+        progress = {"event": "progress", "step": 5, "steps": 10, "loss": 0.5}
+        progress |= {"steps_per_second": 9.0, "exposed_communication_seconds": 0.00125}
+        with contextlib.redirect_stderr(Terminal()) as stream:
+            screen = Screen()
+            screen(progress)
+            screen({"event": "evaluation", "step": 5, "loss": 0.4, "accuracy": 0.975})
+            screen(progress)
+        lines = stream.getvalue().split("\r\x1b[K")[1:]
+        self.assertEqual(len(lines), 3)
+        self.assertTrue(lines[0].startswith("[##########..........]  50%  step 5/10  loss 0.5000"))
+        self.assertEqual(lines[1], "step 5  test loss 0.4000  accuracy 97.50 %\n")
+        self.assertNotIn("\n", lines[2])  # the next one will replace it
 
     def test_as_a_worker_of_torchrun(self):
         torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]

@@ -9,6 +9,7 @@ from riffle._core import CommError, UsageError, launch_environment
 from riffle.data import NotAvailable
 from riffle.tasks import Loaded, task_named
 from riffle.train import events, local, screen
+from riffle.train.engines import close_engine, engine_named
 from riffle.train.options import Options, Settings, read
 from riffle.train.worker import Stopped, Worker
 
@@ -35,12 +36,14 @@ def _work(options: Options) -> int:
     environment = launch_environment()
     if options.log and (environment is None or environment.rank == 0):
         sinks.append(events.log_file(options.log, append=options.resume is not None))
-    worker = Worker(options, data, sinks)
+    worker = Worker(options, data, sinks, engine_named(options.engine))
     worker.stop_on_signals()
     try:
         end = worker.run()
-    except Stopped:
+    except (Stopped, KeyboardInterrupt):
         return INTERRUPTED
+    finally:
+        close_engine()
     if not piped and (environment is None or environment.rank == 0):
         screen.print_table(screen.rows_of([end]))
     return 0

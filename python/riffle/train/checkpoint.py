@@ -60,21 +60,34 @@ def save(home: str, header: dict[str, Any], state: dict[str, Any]) -> None:
     stream = io.BytesIO()
     torch.save(state, stream)
     content = stream.getvalue()
-    sums = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    line = json.dumps({"riffle": "checkpoint", "version": VERSION, **header, **sums})
+    whole = {"riffle": "checkpoint", "version": VERSION, **header, "bytes": len(content)}
+    line = json.dumps({**whole, "sha256": _sum(whole, content)})
     write_whole(_rank_file(folder, header["rank"]), line.encode() + b"\n" + content)
+
+
+def _sum(header: dict[str, Any], content: bytes) -> str:
+    return hashlib.sha256(json.dumps(header).encode() + content).hexdigest()
 
 
 def publish(home: str, step: int) -> None:
     """Makes a step the latest, on rank 0, after all ranks have saved; drops all but one older."""
     folder = Path(home)
-    before = _published_step(folder)
+    before = _step_before(folder, step)
     document = {"riffle": "checkpoints", "version": VERSION, "step": step, "previous": before}
     write_whole(folder / LATEST, json.dumps(document).encode() + b"\n")
     keep = {_step_folder(folder, each) for each in (step, before) if each is not None}
     for old in folder.glob("step-*"):
         if old not in keep:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _step_before(home: Path, step: int) -> int | None:
+    """The published one, or what an earlier step was resumed from by name."""
+    published = _published_step(home)
+    if published is not None and published < step:
+        return published
+    older = [int(each.name.removeprefix("step-")) for each in home.glob("step-*")]
+    return max((each for each in older if each < step), default=None)
 
 
 def _published_step(home: Path) -> int | None:
@@ -130,14 +143,14 @@ def _split(path: Path) -> tuple[dict[str, Any], bytes]:
         raise refuse("is no checkpoint of riffle")
     try:
         header = json.loads(line)
-        version, size, wanted = header["version"], header["bytes"], header["sha256"]
+        version, size, wanted = header["version"], header["bytes"], header.pop("sha256")
     except (ValueError, KeyError):
         raise refuse("is cut off in its first line") from None
     if version > VERSION:
         raise refuse(f"is of version {version}, this riffle knows {VERSION}")
     if len(content) != size:
         raise refuse(f"is cut off: {len(content)} of {size} bytes")
-    if hashlib.sha256(content).hexdigest() != wanted:
+    if _sum(header, content) != wanted:
         raise refuse("is damaged: its SHA-256 differs")
     return header, content
 

@@ -1,0 +1,81 @@
+"""Every example runs on two workers and learns; the C++ one as a project of its own."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ["RIFFLE_COMMAND"]).resolve().parents[1]
+
+
+def run(*command, seconds=250):
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, timeout=seconds
+    )
+    if done.returncode:
+        raise AssertionError(f"{command}: {done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+def launch(*command):
+    return run(os.environ["RIFFLE_COMMAND"], "launch", "-n", 2, "--", *command)
+
+
+def example(name, *options):
+    return launch(sys.executable, ROOT / "examples" / "python" / f"{name}.py", *options)
+
+
+class Examples(unittest.TestCase):
+    def figure(self, pattern, text):
+        found = re.search(pattern, text)
+        self.assertTrue(found, text)
+        return float(found[1])
+
+    def test_gpt(self):
+        self.assertLess(self.figure(r"2 workers .*perplexity ([\d.]+)", example("gpt")), 8)
+
+    def test_deepfm(self):
+        out = example("deepfm")
+        auc, best = (self.figure(p, out) for p in (r"AUC ([\d.]+)", r"own is ([\d.]+)"))
+        self.assertGreater(auc, best - 0.06)
+        self.assertLess(auc, best + 0.01)
+
+    def test_wide_resnet(self):
+        self.assertGreater(self.figure(r"accuracy ([\d.]+)%", example("wide_resnet")), 60)
+
+    def test_bert(self):
+        self.assertLess(self.figure(r"characters ([\d.]+)", example("bert")), 12)
+
+    def test_custom_strategy(self):
+        out = example("custom_strategy")
+        self.assertIn("proved for 8 workers: True", out)
+        self.assertLess(self.figure(r"off by ([\d.]+)", out), 0.05)
+
+    @unittest.skipUnless((BUILD / "bin/libtorch_example").exists(), "built without torch")
+    def test_libtorch(self):
+        out = launch(BUILD / "bin/libtorch_example", "sesgd")
+        self.assertGreater(self.figure(r"2 workers: accuracy ([\d.]+)%", out), 95)
+
+    def test_installed_cpp_package(self):
+        with tempfile.TemporaryDirectory() as folder:
+            prefix, build = Path(folder) / "prefix", Path(folder) / "build"
+            install = ["cmake", "--install", BUILD, "--prefix", prefix]
+            run(*install, "--component", "development")
+            # Nothing of the source tree may be needed: the project is copied away.
+            shutil.copytree(ROOT / "examples" / "cpp", Path(folder) / "project")
+            configure = ["cmake", "-S", Path(folder) / "project", "-B", build, "-G", "Ninja"]
+            run(*configure, f"-DCMAKE_PREFIX_PATH={prefix}")
+            run("cmake", "--build", build)
+            for strategy in ("bsp", "sesgd", "dasgd", "dear"):
+                self.assertIn(f"2 workers, {strategy}", launch(build / "regression", strategy))
+            targets = next(prefix.rglob("riffle-targets.cmake")).read_text()
+            self.assertNotIn(str(ROOT), targets)
+
+
+if __name__ == "__main__":
+    unittest.main()
