@@ -99,17 +99,25 @@ MODELS = {"cnn": (cnn, cnn_data), "gpt": (SmallGpt, gpt_data), "deepfm": (DeepFm
 class Contender:
     """A model being trained under one way of synchronizing."""
 
-    def __init__(self, name, model_name, engine):
+    def __init__(self, name, model_name, rank, size, job):
         make, self.data = MODELS[model_name]
         torch.manual_seed(1)
         self.name, model = name, make()
         self.optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-        self.random = torch.Generator().manual_seed(engine.rank)
+        self.random = torch.Generator().manual_seed(rank)
         if name == "torch-ddp":
             self.model = torch.nn.parallel.DistributedDataParallel(model)
         else:
             self.model = model
+            # Exchanges of one session may still be under way while the next contender runs.
+            engine = riffle.shm_engine(f"{job}-{name}", rank, size)
             self.session = riffle.sync(model, self.optimizer, name, engine=engine)
+
+    def finish(self):
+        """Nobody leaves while another still exchanges with it."""
+        if self.name != "torch-ddp":
+            self.session.finish()
+        dist.barrier()
 
     def steps(self, count):
         began = time.perf_counter()
@@ -121,17 +129,16 @@ class Contender:
         return (time.perf_counter() - began) / count
 
 
-def join(rank, size, job, folder):
+def join(rank, size, folder):
     torch.set_num_threads(1)
     os.environ.update(GLOO_SOCKET_IFNAME="lo")
     store = dist.FileStore(os.path.join(folder, "store"), size)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
-    return riffle.shm_engine(job, rank, size)
 
 
 def race(rank, size, job, folder, model_name, names, turns, steps):
-    engine = join(rank, size, job, folder)
-    contenders = [Contender(name, model_name, engine) for name in names]
+    join(rank, size, folder)
+    contenders = [Contender(name, model_name, rank, size, job) for name in names]
     for contender in contenders:
         contender.steps(8)
     times = {name: [] for name in names}
@@ -139,12 +146,16 @@ def race(rank, size, job, folder, model_name, names, turns, steps):
         for contender in contenders[turn % len(names) :] + contenders[: turn % len(names)]:
             dist.barrier()
             times[contender.name].append(contender.steps(steps))
+    for contender in contenders:
+        contender.finish()
     return times
 
 
 def memory(rank, size, job, folder, model_name, name):
-    contender = Contender(name, model_name, join(rank, size, job, folder))
+    join(rank, size, folder)
+    contender = Contender(name, model_name, rank, size, job)
     contender.steps(10)
+    contender.finish()
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
