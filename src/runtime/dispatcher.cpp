@@ -10,7 +10,14 @@ namespace {
 // How long a wait sleeps before it looks whether everybody is still there.
 constexpr std::chrono::milliseconds kLookAround{20};
 // How long the end of a session waits for exchanges that are under way.
-constexpr Seconds kGrace{2};
+constexpr Seconds kGrace{10};
+
+CommContext context_of(const Flight& flight) {
+  return {.group = &flight.exchange.group,
+          .operation = name_of(flight.exchange.collective),
+          .bucket = flight.exchange.bucket,
+          .step = flight.step};
+}
 
 }  // namespace
 
@@ -28,14 +35,33 @@ Dispatcher::~Dispatcher() {
              (lane.queue.empty() || lane.queue.front()->stage != Flight::Stage::started);
     });
   };
-  const auto grace = error_ ? Seconds(0.1) : kGrace;
-  if (!done_.wait_until(lock, after(grace), [&] { return error_ != nullptr || idle(); }) ||
-      !idle()) {
+  const Deadline deadline = after(kGrace);
+  while (!error_ && !idle() && Clock::now() < deadline) {
+    done_.wait_for(lock, kLookAround);
+    look_at_running(lock);
+  }
+  if (!idle()) {
     if (!error_) error_ = std::make_exception_ptr(InternalError("the session has ended"));
     give_up();
   }
   lock.unlock();
   for (auto& [number, lane] : lanes_) lane.thread.join();
+}
+
+// Whether those that the lanes wait for are still there.
+void Dispatcher::look_at_running(std::unique_lock<std::mutex>& lock) {
+  std::vector<FlightPtr> running;
+  for (auto& [number, lane] : lanes_)
+    if (lane.running) running.push_back(lane.running);
+  lock.unlock();
+  for (const FlightPtr& flight : running) {
+    try {
+      notices_.check(context_of(*flight));
+    } catch (const CommError&) {
+      fail(std::current_exception());
+    }
+  }
+  lock.lock();
 }
 
 // Ends the waits of calls that will never be answered: their members count as failed from now on.
@@ -102,19 +128,15 @@ void Dispatcher::wait(Flight& flight) {
   if (flight.stage == Flight::Stage::done) return throw_if_failed();
   const auto begin = Recorder::now();
   const Deadline deadline = after(runner_.timeout);
-  const CommContext context{.group = &flight.exchange.group,
-                            .operation = name_of(flight.exchange.collective),
-                            .bucket = flight.exchange.bucket,
-                            .step = flight.step};
   std::unique_lock lock(mutex_);
   while (!error_ && flight.stage != Flight::Stage::done) {
     if (done_.wait_for(lock, kLookAround) == std::cv_status::no_timeout) continue;
     if (error_ || flight.stage == Flight::Stage::done) break;
     lock.unlock();
     try {
-      notices_.check(context);
+      notices_.check(context_of(flight));
       if (Clock::now() > deadline)
-        throw CommError(CommFailure::timed_out, -1, "", context,
+        throw CommError(CommFailure::timed_out, -1, "", context_of(flight),
                         fmt::format("no end within {}", print(runner_.timeout)));
     } catch (const CommError&) {
       fail(std::current_exception());

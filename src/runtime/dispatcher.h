@@ -46,6 +46,7 @@ class Dispatcher {
   void run(Lane& lane);
   void fail(std::exception_ptr error);
   void give_up();
+  void look_at_running(std::unique_lock<std::mutex>& lock);
 
   Engine& engine_;
   FlightRunner runner_;

@@ -142,8 +142,7 @@ CommError Notices::first_cause(const CommError& error) {
     if (peer.rank != error.rank()) continue;
     look(peer);
     try {
-      const Group group = error.group();
-      throw_culprit(peer, {.group = &group,
+      throw_culprit(peer, {.group = &error.group(),
                            .operation = error.operation(),
                            .bucket = error.bucket(),
                            .step = error.step()});

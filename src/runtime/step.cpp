@@ -54,6 +54,13 @@ void Session::State::prepare_step() {
     flights[exchange.bucket].push_back(flight);
     dispatcher.plan(std::move(flight));
   }
+  for (const auto& each : flights)
+    for (const FlightPtr& flight : each)
+      if (postpones[flight->exchange.bucket] && flight->step == step &&
+          (flight->exchange.start == Start::bucket_stepped ||
+           flight->exchange.due == riffle::after_step()))
+        usage_error("cannot run the exchange \"{}\": the update of its bucket is postponed",
+                    print(flight->exchange));
 }
 
 void Session::State::start_flight(Flight& flight) {
