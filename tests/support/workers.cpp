@@ -200,4 +200,17 @@ void run_world(Kind kind, int size, const std::function<void(Engine&)>& body,
   for (std::size_t r = 0; r < codes.size(); ++r) EXPECT_EQ(codes[r], 0) << "rank " << r;
 }
 
+void expect_absent_named(const std::function<std::unique_ptr<Engine>(Rank rank)>& make) {
+  Workers workers(2, [&](Rank rank) {
+    try {
+      (void)make(rank);
+      ADD_FAILURE() << "no error";
+    } catch (const CommError& error) {
+      EXPECT_EQ(error.failure(), CommFailure::absent) << error.what();
+      EXPECT_EQ(error.rank(), 2) << error.what();
+    }
+  });
+  EXPECT_EQ(workers.wait_all(Seconds(20)), std::vector<int>({0, 0}));
+}
+
 }  // namespace riffle::test

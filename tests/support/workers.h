@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -60,5 +61,8 @@ std::vector<Kind> kinds();
 // Runs body on every rank of a world; a test fails when one of them throws or fails.
 void run_world(Kind kind, int size, const std::function<void(Engine&)>& body,
                const EngineOptions& options = {}, Seconds limit = Seconds(100));
+
+// Two workers of three make their engines, giving up soon: both must name the absent third.
+void expect_absent_named(const std::function<std::unique_ptr<Engine>(Rank rank)>& make);
 
 }  // namespace riffle::test
