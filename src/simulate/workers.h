@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <vector>
@@ -78,6 +79,9 @@ class Workers : public Collectives::Listener {
   [[nodiscard]] std::string stuck() const;
 
  private:
+  // A time that has not come yet.
+  static constexpr double kUnknown = std::numeric_limits<double>::infinity();
+
   enum class Phase { forward, backward, updates, optimizer, merge, ended };
 
   struct Worker {
