@@ -45,6 +45,8 @@ def sync(
     swa: bool = False,
     resume: dict[str, Any] | None = None,
     measure_network: bool = True,
+    sense: bool = True,
+    sense_window: int = 20,
     record: bool = False,
     timeout: float = 600.0,
 ) -> Session | Alone:
@@ -61,6 +63,10 @@ def sync(
     overlap: False starts exchanges that would overlap the update at optimizer.step().
     swa: keep the average over steps and workers, see session.swa().
     resume: what session.state_dict() gave on this rank; weights are loaded by the caller.
+    sense: with ds-sync:pattern=bottleneck on several hosts and a measured cluster, find racks and
+        slow hosts at the start, watch them, and group workers anew when they change; see
+        session.sensed. Not over c10d.
+    sense_window: after so many steps workers tell each other what they have seen.
     record: keep a timeline.
     timeout: seconds that any wait may take.
     """
@@ -86,6 +92,8 @@ def sync(
         cluster=cluster,
         trace=trace,
         measure_network=measure_network,
+        sense=sense,
+        sense_window=sense_window,
         resume=None if resume is None else resume["session"],
         record=record,
         timeout=timeout,

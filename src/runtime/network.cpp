@@ -7,6 +7,7 @@
 #include <map>
 
 #include "riffle/cost.h"
+#include "runtime/topology.h"
 
 namespace riffle::runtime {
 namespace {
@@ -14,21 +15,7 @@ namespace {
 constexpr Link kInside{microseconds(20), {5e9}};
 constexpr Link kBetween{microseconds(100), {1.25e9}};
 
-// Ranks by host, in the order of their first rank.
-Partition by_host(const Engine& engine) {
-  std::map<std::string, std::size_t> index;
-  std::vector<std::vector<Rank>> hosts;
-  for (Rank rank = 0; rank < engine.size(); ++rank) {
-    const auto [found, fresh] = index.try_emplace(engine.host(rank), hosts.size());
-    if (fresh) hosts.emplace_back();
-    hosts[found->second].push_back(rank);
-  }
-  Partition partition;
-  for (auto& ranks : hosts) partition.emplace_back(std::move(ranks));
-  return partition;
-}
-
-Cluster cluster_of(const Engine& engine, const Link& inside, const Link& between) {
+Cluster host_cluster(const Engine& engine, const Link& inside, const Link& between) {
   const Partition hosts = by_host(engine);
   Cluster cluster;
   cluster.domains.push_back({"root", -1, {}});
@@ -75,8 +62,21 @@ Link measured_link(const Control& control, Rank self, const Group& group, const 
 
 }  // namespace
 
+Partition by_host(const Engine& engine) {
+  std::map<std::string, std::size_t> index;
+  std::vector<std::vector<Rank>> hosts;
+  for (Rank rank = 0; rank < engine.size(); ++rank) {
+    const auto [found, fresh] = index.try_emplace(engine.host(rank), hosts.size());
+    if (fresh) hosts.emplace_back();
+    hosts[found->second].push_back(rank);
+  }
+  Partition partition;
+  for (auto& ranks : hosts) partition.emplace_back(std::move(ranks));
+  return partition;
+}
+
 Cluster assumed_cluster(const Engine& engine) {
-  return cluster_of(engine, kInside, kBetween);
+  return host_cluster(engine, kInside, kBetween);
 }
 
 Cluster measured_cluster(Engine& engine, const Control& control) {
@@ -91,7 +91,15 @@ Cluster measured_cluster(Engine& engine, const Control& control) {
     // By host order, which is by first rank: ascending.
     between = measured_link(control, engine.rank(), Group(std::move(firsts)), between);
   }
-  return cluster_of(engine, inside, between);
+  return host_cluster(engine, inside, between);
+}
+
+Cluster sensed_cluster(Engine& engine, const Control& control, const Partition& before,
+                       const std::function<void()>& look_around) {
+  const PairLinks pairs = probe_pairs(engine, control, control.ranks, look_around);
+  const Topology topology = infer_topology(pairs, by_host(engine), before);
+  const PairLinks across = probe_pairs(engine, control, speakers(topology), look_around);
+  return cluster_of(topology, pairs, across);
 }
 
 }  // namespace riffle::runtime

@@ -4,6 +4,7 @@
 
 #include "riffle/error.h"
 #include "runtime/checkpoint.h"
+#include "runtime/cluster_change.h"
 
 namespace riffle::runtime {
 
@@ -51,7 +52,7 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
                             runtime::read_resumed(options.resume, strategy, model, engine))),
       racks(agreed.world.racks()),
       cost(agreed.world.cluster),
-      layout(model, runtime::buckets_of(agreed, *strategy.strategy, cost)),
+      layout(model, runtime::buckets_of(agreed, *strategy.strategy, *cost)),
       needs(runtime::needs_of(*strategy.strategy, agreed.world, layout.buckets)),
       optimizer_state(model.parameters.size()),
       recorder(engine.rank(), options.record),
@@ -70,6 +71,10 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
     restore();
   }
   prepare_step();
+  if (agreed.sensing_window == 0 || needs.gradients || needs.outer) return;
+  sensing.emplace(agreed.sensing_window, step, agreed.world.cluster);
+  recorder.keep_records();
+  log("sensing: " + runtime::summary(agreed.world.cluster));
 }
 
 Session::State::~State() {

@@ -1,0 +1,162 @@
+#include "runtime/probe.h"
+
+#include <algorithm>
+#include <array>
+
+namespace riffle::runtime {
+namespace {
+
+constexpr std::uint64_t kChannel = 0x73656e73;  // "sens"
+constexpr std::chrono::milliseconds kLookAround{20};
+
+// What the measuring side asks for: an echo of the word itself, of so many bytes, or no more.
+using Word = std::uint64_t;
+constexpr Word kEnd = 0;
+constexpr Word kEcho = 1;
+
+constexpr int kEchoes = 8;
+constexpr int kFewEchoes = 3;  // where they take long
+constexpr Seconds kLong{0.03};
+constexpr std::array<Word, 3> kSizes{16 << 10, 256 << 10, 1 << 20};
+constexpr int kTransfers = 2;
+// A transfer that takes so much longer than an echo, and no less than the echo, says enough.
+constexpr Seconds kEnough{0.002};
+
+class Bouncer {
+ public:
+  Bouncer(Engine& engine, const Control& control, const std::function<void()>& look_around)
+      : engine_(engine),
+        everybody_(control.ranks),
+        deadline_(after(control.timeout)),
+        look_around_(look_around),
+        data_(kSizes.back()) {}
+
+  // From the best round trips: what disturbs a trip only makes it longer.
+  Link measure(Rank peer) {
+    const auto begin = Clock::now();
+    Seconds echo{1e9};
+    (void)bounce(peer, kEcho);  // warms up
+    for (int i = 0; i < kEchoes; ++i) {
+      if (i >= kFewEchoes && Clock::now() - begin > kLong) break;
+      echo = std::min(echo, bounce(peer, kEcho));
+    }
+    Link link{.latency = echo / 2, .bandwidth = {}};
+    for (const Word bytes : kSizes) {
+      Seconds whole{1e9};
+      for (int i = 0; i < kTransfers; ++i) whole = std::min(whole, bounce(peer, bytes));
+      const Seconds transfer = std::max(whole - echo, Seconds(1e-8));
+      link.bandwidth = {static_cast<double>(bytes) / (transfer.count() / 2)};
+      if (transfer > std::max(echo, kEnough)) break;
+    }
+    send(peer, kEnd);
+    return link;
+  }
+
+  void answer(Rank peer) {
+    while (true) {
+      Word word = 0;
+      receive(peer, std::as_writable_bytes(std::span(&word, 1)));
+      if (word == kEnd) return;
+      if (word == kEcho) {
+        send(peer, word);
+        continue;
+      }
+      const std::span<std::byte> bytes = std::span(data_).first(word);
+      receive(peer, bytes);
+      send(peer, bytes);
+    }
+  }
+
+ private:
+  Seconds bounce(Rank peer, Word word) {
+    const auto start = Clock::now();
+    send(peer, word);
+    if (word == kEcho) {
+      receive(peer, std::as_writable_bytes(std::span(&word, 1)));
+    } else {
+      const std::span<std::byte> bytes = std::span(data_).first(word);
+      send(peer, bytes);
+      receive(peer, bytes);
+    }
+    return Clock::now() - start;
+  }
+  void send(Rank to, Word word) { send(to, std::as_bytes(std::span(&word, 1))); }
+  void send(Rank to, std::span<const std::byte> bytes) {
+    finish(engine_.send(to, {.channel = kChannel}, bytes));
+  }
+  void receive(Rank from, std::span<std::byte> bytes) {
+    finish(engine_.receive(from, {.channel = kChannel}, bytes));
+  }
+  void finish(Request request) {
+    try {
+      while (!engine_.test(request)) await(request);
+    } catch (...) {
+      engine_.cancel(request);
+      throw;
+    }
+  }
+  void await(const Request& request) {
+    const CommContext context{.group = &everybody_, .operation = "sense"};
+    try {
+      engine_.await_any({&request, 1}, {.deadline = std::min(deadline_, after(kLookAround)),
+                                        .context = context,
+                                        .watch = everybody_.ranks()});
+    } catch (const CommError& error) {
+      if (error.failure() != CommFailure::timed_out || Clock::now() >= deadline_) throw;
+      if (look_around_) look_around_();
+    }
+  }
+
+  Engine& engine_;
+  Group everybody_;
+  Deadline deadline_;
+  const std::function<void()>& look_around_;
+  std::vector<std::byte> data_;
+};
+
+}  // namespace
+
+// Those who meet in round r have places that add up to r, modulo the odd number of all but the
+// last; the last meets whom that would pair with itself.
+int opponent(int player, int round, int n) {
+  const int last = n + n % 2 - 1;
+  int other = 0;
+  if (player == last) {
+    other = round * ((last + 1) / 2) % last;
+  } else {
+    other = ((round - player) % last + last) % last;
+    if (other == player) other = last;
+  }
+  return other < n ? other : -1;
+}
+
+PairLinks probe_pairs(Engine& engine, const Control& control, const Group& among,
+                      const std::function<void()>& look_around) {
+  const int n = among.size();
+  const int self = among.index_of(engine.rank());
+  // Latency and seconds per byte of each pair, from who has measured it.
+  std::vector<double> values(static_cast<std::size_t>(n) * static_cast<std::size_t>(n) * 2);
+  if (self >= 0) {
+    Bouncer bouncer(engine, control, look_around);
+    for (int round = 0; round < n + n % 2 - 1; ++round) {
+      const int other = opponent(self, round, n);
+      if (other < 0) continue;
+      if (other < self) {
+        bouncer.answer(among.ranks()[other]);
+        continue;
+      }
+      const Link link = bouncer.measure(among.ranks()[other]);
+      for (const int place : {self * n + other, other * n + self}) {
+        values[static_cast<std::size_t>(place) * 2] = link.latency.count();
+        values[static_cast<std::size_t>(place) * 2 + 1] = 1 / link.bandwidth.bytes_per_second;
+      }
+    }
+  }
+  control.all_reduce(values, Reduction::sum);
+  PairLinks pairs{among, {}};
+  for (std::size_t i = 0; i < values.size(); i += 2)
+    pairs.links.push_back({Seconds(values[i]), {values[i + 1] > 0 ? 1 / values[i + 1] : 0}});
+  return pairs;
+}
+
+}  // namespace riffle::runtime
