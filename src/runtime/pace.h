@@ -14,6 +14,8 @@ class Pace {
   // between the two it stays what it was.
   static constexpr double kSlow = 2.5;
   static constexpr double kUsual = 1.6;
+  // What it needs more must count: so much of a step, at least.
+  static constexpr double kShare = 0.25;
   static constexpr Seconds kNoise = milliseconds(1);
   // In so many windows in a row.
   static constexpr int kWindows = 2;
@@ -21,8 +23,9 @@ class Pace {
   explicit Pace(std::vector<double> factors)
       : factors_(std::move(factors)), counts_(factors_.size()) {}
 
-  // The time a step of one window took each rank, without its waits. True: factors() has changed.
-  bool look(const std::vector<Seconds>& busy);
+  // The time a step of one window took each rank, without its waits, and with them. True: factors()
+  // has changed.
+  bool look(const std::vector<Seconds>& busy, const std::vector<Seconds>& whole);
   // By rank; 1 for those that are not slow.
   [[nodiscard]] const std::vector<double>& factors() const { return factors_; }
 

@@ -14,13 +14,35 @@ using Word = std::uint64_t;
 constexpr Word kEnd = 0;
 constexpr Word kEcho = 1;
 
-constexpr int kEchoes = 8;
-constexpr int kFewEchoes = 3;  // where they take long
-constexpr Seconds kLong{0.03};
+// What disturbs a host disturbs all its messages for a while, so pairs meet several times.
+constexpr int kPasses = 3;
+constexpr int kEchoes = 4;
+constexpr int kFewEchoes = 2;  // where they take long
+constexpr Seconds kLong{0.01};
 constexpr std::array<Word, 3> kSizes{16 << 10, 256 << 10, 1 << 20};
-constexpr int kTransfers = 2;
 // A transfer that takes so much longer than an echo, and no less than the echo, says enough.
 constexpr Seconds kEnough{0.002};
+
+// The best round trips of a pair: what disturbs a trip only makes it longer.
+struct Best {
+  Seconds echo{1e9};
+  std::array<Seconds, kSizes.size()> transfers{};  // zero: not tried
+
+  [[nodiscard]] Seconds beyond_echo(std::size_t size) const {
+    return std::max(transfers[size] - echo, Seconds(1e-8));
+  }
+  // The largest that was tried, 0 at first.
+  [[nodiscard]] std::size_t largest() const {
+    std::size_t size = 0;
+    while (size + 1 < kSizes.size() && transfers[size + 1] > Seconds{}) ++size;
+    return size;
+  }
+  [[nodiscard]] Link link() const {
+    const std::size_t size = largest();
+    return {.latency = echo / 2,
+            .bandwidth = {static_cast<double>(kSizes[size]) / (beyond_echo(size).count() / 2)}};
+  }
+};
 
 class Bouncer {
  public:
@@ -31,25 +53,19 @@ class Bouncer {
         look_around_(look_around),
         data_(kSizes.back()) {}
 
-  // From the best round trips: what disturbs a trip only makes it longer.
-  Link measure(Rank peer) {
+  void measure(Rank peer, Best& best) {
     const auto begin = Clock::now();
-    Seconds echo{1e9};
-    (void)bounce(peer, kEcho);  // warms up
     for (int i = 0; i < kEchoes; ++i) {
       if (i >= kFewEchoes && Clock::now() - begin > kLong) break;
-      echo = std::min(echo, bounce(peer, kEcho));
+      best.echo = std::min(best.echo, bounce(peer, kEcho));
     }
-    Link link{.latency = echo / 2, .bandwidth = {}};
-    for (const Word bytes : kSizes) {
-      Seconds whole{1e9};
-      for (int i = 0; i < kTransfers; ++i) whole = std::min(whole, bounce(peer, bytes));
-      const Seconds transfer = std::max(whole - echo, Seconds(1e-8));
-      link.bandwidth = {static_cast<double>(bytes) / (transfer.count() / 2)};
-      if (transfer > std::max(echo, kEnough)) break;
+    for (std::size_t size = best.largest(); size < kSizes.size(); ++size) {
+      const Seconds time = bounce(peer, kSizes[size]);
+      Seconds& least = best.transfers[size];
+      least = least > Seconds{} ? std::min(least, time) : time;
+      if (best.beyond_echo(size) > std::max(best.echo, kEnough)) break;
     }
     send(peer, kEnd);
-    return link;
   }
 
   void answer(Rank peer) {
@@ -82,27 +98,30 @@ class Bouncer {
   }
   void send(Rank to, Word word) { send(to, std::as_bytes(std::span(&word, 1))); }
   void send(Rank to, std::span<const std::byte> bytes) {
-    finish(engine_.send(to, {.channel = kChannel}, bytes));
+    finish(engine_.send(to, {.channel = kChannel}, bytes), to);
   }
   void receive(Rank from, std::span<std::byte> bytes) {
-    finish(engine_.receive(from, {.channel = kChannel}, bytes));
+    finish(engine_.receive(from, {.channel = kChannel}, bytes), from);
   }
-  void finish(Request request) {
+  void finish(Request request, Rank peer) {
     try {
-      while (!engine_.test(request)) await(request);
+      while (!engine_.test(request)) await(request, peer);
     } catch (...) {
       engine_.cancel(request);
       throw;
     }
   }
-  void await(const Request& request) {
+  void await(const Request& request, Rank peer) {
     const CommContext context{.group = &everybody_, .operation = "sense"};
     try {
       engine_.await_any({&request, 1}, {.deadline = std::min(deadline_, after(kLookAround)),
                                         .context = context,
-                                        .watch = everybody_.ranks()});
+                                        .watch = {&peer, 1}});
     } catch (const CommError& error) {
       if (error.failure() != CommFailure::timed_out || Clock::now() >= deadline_) throw;
+      // The peer may wait for one that is gone.
+      for (const Rank rank : everybody_)
+        if (rank != engine_.rank()) throw_if_failed(engine_, rank, context);
       if (look_around_) look_around_();
     }
   }
@@ -138,14 +157,15 @@ PairLinks probe_pairs(Engine& engine, const Control& control, const Group& among
   std::vector<double> values(static_cast<std::size_t>(n) * static_cast<std::size_t>(n) * 2);
   if (self >= 0) {
     Bouncer bouncer(engine, control, look_around);
-    for (int round = 0; round < n + n % 2 - 1; ++round) {
-      const int other = opponent(self, round, n);
-      if (other < 0) continue;
-      if (other < self) {
-        bouncer.answer(among.ranks()[other]);
-        continue;
-      }
-      const Link link = bouncer.measure(among.ranks()[other]);
+    std::vector<Best> best(static_cast<std::size_t>(n));
+    const int rounds = n + n % 2 - 1;
+    for (int round = 0; round < kPasses * rounds; ++round) {
+      const int other = opponent(self, round % rounds, n);
+      if (other > self) bouncer.measure(among.ranks()[other], best[other]);
+      if (other >= 0 && other < self) bouncer.answer(among.ranks()[other]);
+    }
+    for (int other = self + 1; other < n; ++other) {
+      const Link link = best[other].link();
       for (const int place : {self * n + other, other * n + self}) {
         values[static_cast<std::size_t>(place) * 2] = link.latency.count();
         values[static_cast<std::size_t>(place) * 2 + 1] = 1 / link.bandwidth.bytes_per_second;

@@ -17,11 +17,11 @@ struct PairLinks {
   }
 };
 
-// Every pair of `among` meets once, in as many rounds as there are members; in a round everybody
-// bounces messages with one other, so a round takes as long as its slowest pair: some
-// milliseconds, on slow links some tenths of a second. All ranks of the session call it, members or
-// not; the result is the same on all. `look_around` is called while nothing comes for a moment, to
-// throw for a rank that will never come.
+// Every pair of `among` meets three times, each time in as many rounds as there are members; in a
+// round everybody bounces messages with one other, so a round takes as long as its slowest pair:
+// some milliseconds, on slow links some tenths of a second. All ranks of the session call it,
+// members or not; the result is the same on all. `look_around` is called while nothing comes for a
+// moment, to throw for a rank that will never come.
 PairLinks probe_pairs(Engine& engine, const Control& control, const Group& among,
                       const std::function<void()>& look_around);
 

@@ -88,7 +88,7 @@ std::vector<double> Session::State::own_numbers() {
   std::vector<double> numbers(at.numbers());
   const auto number = [&](Step of, int lane) -> double* {
     if (of < at.first || of >= step || lane >= Sensing::kLanes) return nullptr;
-    return &numbers[1 + static_cast<std::size_t>((of - at.first) * Sensing::kLanes + lane)];
+    return &numbers[2 + static_cast<std::size_t>((of - at.first) * Sensing::kLanes + lane)];
   };
   std::ranges::move(recorder.take_records(), std::back_inserter(at.records));
   for (const runtime::ExchangeRecord& each : at.records)
@@ -98,7 +98,9 @@ std::vector<double> Session::State::own_numbers() {
       if (flight->stage != Flight::Stage::done)
         if (double* sum = number(flight->step, flight->exchange.lane)) *sum = 0;
   const Seconds waited = recorder.waited();
-  numbers[0] = ((Clock::now() - at.began) - (waited - at.waited)).count() / at.window;
+  const Seconds whole = Clock::now() - at.began;
+  numbers[0] = (whole - (waited - at.waited)).count() / at.window;
+  numbers[1] = whole.count() / at.window;
   return numbers;
 }
 
@@ -145,7 +147,7 @@ std::vector<ExchangeTime> Session::State::gathered_times(const std::vector<doubl
       double least = 1e9;
       for (const Rank rank : exchange.group)
         least = std::min(least,
-                         numbers[each * static_cast<std::size_t>(control.ranks.index_of(rank)) + 1 +
+                         numbers[each * static_cast<std::size_t>(control.ranks.index_of(rank)) + 2 +
                                  static_cast<std::size_t>(t * Sensing::kLanes + exchange.lane)]);
       const bool inside = std::ranges::any_of(
           racks, [&](const Group& rack) { return std::ranges::includes(rack, exchange.group); });
@@ -164,9 +166,12 @@ void Session::State::decide() {
   for (std::size_t i = 0; i < numbers.size(); ++i)  // the mean over ranks, of which one wrote it
     numbers[i] = runtime::value_at(flight->data[0], i) * control.ranks.size();
   std::vector<Seconds> busy;
-  for (int i = 0; i < control.ranks.size(); ++i)
-    busy.emplace_back(numbers[at.numbers() * static_cast<std::size_t>(i)]);
-  const bool paces = at.pace.look(busy);
+  std::vector<Seconds> whole;
+  for (std::size_t i = 0; i < numbers.size(); i += at.numbers()) {
+    busy.emplace_back(numbers[i]);
+    whole.emplace_back(numbers[i + 1]);
+  }
+  const bool paces = at.pace.look(busy, whole);
   std::optional<runtime::Drift::Seen> drift;
   if (at.resting > 0)
     --at.resting;

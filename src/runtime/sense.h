@@ -22,11 +22,11 @@ int sensing_window(const Engine& engine, const Control& control, const Strategy&
 struct Sensing {
   Sensing(int steps, Step now, const Cluster& cluster);
 
-  // Numbers that a rank tells about a window: its own time per step, and what its exchanges took
-  // by step and lane (0: none, or not done yet).
+  // Numbers that a rank tells about a window: the time of a step without waits and with them, and
+  // what its exchanges took by step and lane (0: none, or not done yet).
   static constexpr int kLanes = 2;
   [[nodiscard]] std::size_t numbers() const {
-    return 1 + static_cast<std::size_t>(window) * kLanes;
+    return 2 + static_cast<std::size_t>(window) * kLanes;
   }
   // A window begins now, and what is under way no longer counts.
   void restart(Step now, Seconds waited);

@@ -93,27 +93,31 @@ TEST(Drift, WhatCrossesIsJudgedAsAWhole) {
   EXPECT_TRUE(seen->ranks.empty());
 }
 
+std::vector<Seconds> busy(double third) {
+  return {milliseconds(10), milliseconds(11), milliseconds(third), milliseconds(9)};
+}
+
 TEST(Pace, SlowAndBack) {
   Pace pace(std::vector<double>(4, 1.0));
-  const auto busy = [](double third) {
-    return std::vector<Seconds>{milliseconds(10), milliseconds(11), milliseconds(third),
-                                milliseconds(9)};
-  };
-  EXPECT_FALSE(pace.look(busy(40)));
-  EXPECT_FALSE(pace.look(busy(12)));
-  EXPECT_FALSE(pace.look(busy(40)));
-  EXPECT_TRUE(pace.look(busy(44)));
+  const std::vector<Seconds> whole(4, milliseconds(50));
+  EXPECT_FALSE(pace.look(busy(40), whole));
+  EXPECT_FALSE(pace.look(busy(12), whole));
+  EXPECT_FALSE(pace.look(busy(40), whole));
+  EXPECT_TRUE(pace.look(busy(44), whole));
   EXPECT_NEAR(pace.factors()[2], 4, 1e-9);
-  for (int i = 0; i < 5; ++i) EXPECT_FALSE(pace.look(busy(20))) << "between the two";
-  EXPECT_FALSE(pace.look(busy(12)));
-  EXPECT_TRUE(pace.look(busy(12)));
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(pace.look(busy(20), whole)) << "between the two";
+  EXPECT_FALSE(pace.look(busy(12), whole));
+  EXPECT_TRUE(pace.look(busy(12), whole));
   EXPECT_EQ(pace.factors(), std::vector<double>(4, 1.0));
 }
 
-TEST(Pace, TriflesDoNotCount) {
-  Pace pace(std::vector<double>(3, 1.0));
+TEST(Pace, WhatIsLittleOfAStepDoesNotCount) {
+  Pace pace(std::vector<double>(4, 1.0));
   for (int i = 0; i < 5; ++i)
-    EXPECT_FALSE(pace.look({microseconds(10), microseconds(12), microseconds(500)}));
+    EXPECT_FALSE(pace.look(busy(40), std::vector<Seconds>(4, milliseconds(200))));
+  const std::vector<Seconds> tiny{microseconds(10), microseconds(12), microseconds(500),
+                                  microseconds(11)};
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(pace.look(tiny, tiny));
 }
 
 }  // namespace
