@@ -96,8 +96,18 @@ Cluster measured_cluster(Engine& engine, const Control& control) {
 
 Cluster sensed_cluster(Engine& engine, const Control& control, const Partition& before,
                        const std::function<void()>& look_around) {
-  const PairLinks pairs = probe_pairs(engine, control, control.ranks, look_around);
-  const Topology topology = infer_topology(pairs, by_host(engine), before);
+  constexpr int kMostProbes = 5;
+  const Partition hosts = by_host(engine);
+  PairLinks pairs = probe_pairs(engine, control, control.ranks, look_around);
+  Topology topology = infer_topology(pairs, hosts, before);
+  // A host that is busy for a moment looks slow once, not twice.
+  for (int probes = 1; probes < kMostProbes; ++probes) {
+    pairs = best_of(std::move(pairs), probe_pairs(engine, control, control.ranks, look_around));
+    Topology again = infer_topology(pairs, hosts, before);
+    const bool agrees = again == topology;
+    topology = std::move(again);
+    if (agrees) break;
+  }
   const PairLinks across = probe_pairs(engine, control, speakers(topology), look_around);
   return cluster_of(topology, pairs, across);
 }

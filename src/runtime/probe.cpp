@@ -15,13 +15,15 @@ constexpr Word kEnd = 0;
 constexpr Word kEcho = 1;
 
 // What disturbs a host disturbs all its messages for a while, so pairs meet several times.
-constexpr int kPasses = 3;
+constexpr int kPasses = 2;
 constexpr int kEchoes = 4;
 constexpr int kFewEchoes = 2;  // where they take long
 constexpr Seconds kLong{0.01};
 constexpr std::array<Word, 3> kSizes{16 << 10, 256 << 10, 1 << 20};
 // A transfer that takes so much longer than an echo, and no less than the echo, says enough.
 constexpr Seconds kEnough{0.002};
+// No link is faster; what says so was disturbed.
+constexpr Bandwidth kBest{100e9};
 
 // The best round trips of a pair: what disturbs a trip only makes it longer.
 struct Best {
@@ -29,7 +31,7 @@ struct Best {
   std::array<Seconds, kSizes.size()> transfers{};  // zero: not tried
 
   [[nodiscard]] Seconds beyond_echo(std::size_t size) const {
-    return std::max(transfers[size] - echo, Seconds(1e-8));
+    return std::max(transfers[size] - echo, Bytes{static_cast<std::int64_t>(kSizes[size])} / kBest);
   }
   // The largest that was tried, 0 at first.
   [[nodiscard]] std::size_t largest() const {
@@ -147,6 +149,14 @@ int opponent(int player, int round, int n) {
     if (other == player) other = last;
   }
   return other < n ? other : -1;
+}
+
+PairLinks best_of(PairLinks a, const PairLinks& b) {
+  for (std::size_t i = 0; i < a.links.size(); ++i) {
+    a.links[i].latency = std::min(a.links[i].latency, b.links[i].latency);
+    a.links[i].bandwidth = std::max(a.links[i].bandwidth, b.links[i].bandwidth);
+  }
+  return a;
 }
 
 PairLinks probe_pairs(Engine& engine, const Control& control, const Group& among,

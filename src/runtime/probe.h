@@ -17,13 +17,16 @@ struct PairLinks {
   }
 };
 
-// Every pair of `among` meets three times, each time in as many rounds as there are members; in a
+// Every pair of `among` meets twice, each time in as many rounds as there are members; in a
 // round everybody bounces messages with one other, so a round takes as long as its slowest pair:
 // some milliseconds, on slow links some tenths of a second. All ranks of the session call it,
 // members or not; the result is the same on all. `look_around` is called while nothing comes for a
 // moment, to throw for a rank that will never come.
 PairLinks probe_pairs(Engine& engine, const Control& control, const Group& among,
                       const std::function<void()>& look_around);
+
+// The better of two measurements of each pair: what disturbs one only makes it worse.
+PairLinks best_of(PairLinks a, const PairLinks& b);
 
 // The opponent of `player` in a round of a tournament in which each of n meets each other once, in
 // n-1 rounds (n where n is odd); -1 for who pauses.

@@ -185,7 +185,7 @@ void Session::State::measure_again(const std::optional<runtime::Drift::Seen>& dr
   Cluster now = agreed.world.cluster;
   std::string seen;
   if (drift) {
-    seen = fmt::format("exchanges {} {:.1f} times as long; ",
+    seen = fmt::format("exchanges {} {:.2g} times as long; ",
                        drift->ranks.empty()
                            ? std::string("between racks take")
                            : fmt::format("of ranks {} take", runtime::ranges(drift->ranks)),
