@@ -2,63 +2,58 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace riffle::runtime {
 namespace {
 
-double quantile(std::vector<double> values, double share) {
+Seconds quantile(std::vector<Seconds> values, double share) {
   const auto place =
       static_cast<std::ptrdiff_t>(std::floor(share * static_cast<double>(values.size() - 1)));
   std::ranges::nth_element(values, values.begin() + place);
   return values[static_cast<std::size_t>(place)];
 }
 
+bool is_longer(Seconds a, Seconds b) {
+  return a > Drift::kFactor * b && a - b > Drift::kNoise;
+}
+
 }  // namespace
 
 std::optional<Drift::Seen> Drift::look(const std::vector<ExchangeTime>& window) {
-  std::map<Kind, std::vector<double>> fresh;
-  std::map<Rank, std::vector<double>> factors;
+  std::map<Kind, std::vector<Seconds>> times;
   for (const ExchangeTime& each : window) {
-    const Kind kind{each.crosses, each.group.size()};
-    const auto usual = usual_.find(kind);
-    if (usual == usual_.end()) {
-      fresh[kind].push_back(each.time.count());
-      continue;
-    }
-    const bool differs = std::chrono::abs(each.time - usual->second) > kNoise;
-    const double factor = differs ? each.time / usual->second : 1;
     if (each.crosses)
-      factors[kAll].push_back(factor);
+      times[{true, each.group.size(), kAll}].push_back(each.time);
     else
-      for (const Rank rank : each.group) factors[rank].push_back(factor);
+      for (const Rank rank : each.group)
+        times[{false, each.group.size(), rank}].push_back(each.time);
   }
-  for (auto& [kind, times] : fresh) usual_[kind] = Seconds(quantile(std::move(times), 0.5));
-
   Seen seen;
-  std::vector<Rank> ranks;
-  for (const auto& [rank, values] : factors) {
-    Count& count = counts_[rank];
-    const double high = quantile(values, 0.75);
-    const double low = quantile(values, 0.25);
-    count.slower = high > kFactor ? count.slower + 1 : 0;
-    count.faster = low < 1 / kFactor ? count.faster + 1 : 0;
-    count.factor = count.slower > 0 ? high : low;
-    if (std::max(count.slower, count.faster) < kWindows) continue;
-    if (rank == kAll)
+  std::set<Rank> ranks;
+  for (const auto& [kind, values] : times) {
+    const Seconds low = quantile(values, 0.25);
+    const Seconds high = quantile(values, 0.75);
+    const auto [found, is_new] = usual_.try_emplace(kind, Usual{.low = low, .high = high});
+    if (is_new) continue;
+    Usual& usual = found->second;
+    usual.slower = is_longer(high, usual.high) ? usual.slower + 1 : 0;
+    usual.faster = is_longer(usual.low, low) ? usual.faster + 1 : 0;
+    if (std::max(usual.slower, usual.faster) < kWindows) continue;
+    const double factor = usual.slower >= kWindows ? high / usual.high : low / usual.low;
+    if (std::abs(std::log(factor)) > std::abs(std::log(seen.factor))) seen.factor = factor;
+    if (kind.rank == kAll)
       seen.crosses = true;
     else
-      ranks.push_back(rank);
-    if (std::abs(std::log(count.factor)) > std::abs(std::log(seen.factor)))
-      seen.factor = count.factor;
+      ranks.insert(kind.rank);
   }
-  seen.ranks = Group(std::move(ranks));
+  seen.ranks = Group(std::vector<Rank>(ranks.begin(), ranks.end()));
   if (seen.ranks.empty() && !seen.crosses) return std::nullopt;
   return seen;
 }
 
 void Drift::forget() {
   usual_.clear();
-  counts_.clear();
 }
 
 }  // namespace riffle::runtime

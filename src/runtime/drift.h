@@ -32,25 +32,31 @@ class Drift {
     double factor = 1;     // above 1: slower than before
   };
 
-  // The exchanges of one window. The first window that has a kind of exchange (inside or across,
-  // by size of group) says what is usual. Within a rack each rank is judged by itself: in a
-  // quarter of its exchanges at least the difference must show. What crosses is judged as a whole,
-  // since a rank crosses rarely. A window without a kind says nothing about it.
+  // The exchanges of one window. Each rank is judged by itself, for each kind of its exchanges
+  // (inside or across, by size of group), against the first window that had some: the slower
+  // quarter for what becomes slow, the faster one for what becomes fast, since some links of a rank
+  // may have been slower than others all along. What crosses is judged as a whole, since a rank
+  // crosses rarely. A window without a kind says nothing about it.
   std::optional<Seen> look(const std::vector<ExchangeTime>& window);
   // Groups have changed: what is usual must be learned anew.
   void forget();
 
  private:
-  using Kind = std::pair<bool, int>;  // crosses, size
-  struct Count {
-    int slower = 0;
+  struct Kind {
+    bool crosses = false;
+    int size = 0;
+    Rank rank = 0;  // kAll: what crosses
+    auto operator<=>(const Kind&) const = default;
+  };
+  struct Usual {
+    Seconds low{};  // quartiles
+    Seconds high{};
+    int slower = 0;  // windows in a row
     int faster = 0;
-    double factor = 1;
   };
   static constexpr Rank kAll = -1;
 
-  std::map<Kind, Seconds> usual_;
-  std::map<Rank, Count> counts_;  // kAll: what crosses
+  std::map<Kind, Usual> usual_;
 };
 
 }  // namespace riffle::runtime

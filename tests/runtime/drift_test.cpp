@@ -77,6 +77,14 @@ TEST(Drift, NoiseAndTriflesDoNotCount) {
   for (int i = 0; i < 200; ++i) EXPECT_FALSE(small.look(grid_window(tiny)));
 }
 
+TEST(Drift, LinksThatAlwaysDifferDoNotCount) {
+  Drift drift;
+  const auto columns_slow = [](const Group& group) {
+    return milliseconds(group.ranks()[1] - group.ranks()[0] == 3 ? 40 : 2);
+  };
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(drift.look(grid_window(columns_slow)));
+}
+
 TEST(Drift, WhatCrossesIsJudgedAsAWhole) {
   Drift drift;
   // Another pair of delegates in each window, or none.
