@@ -67,7 +67,7 @@ Sensing::Sensing(int steps, Step now, const Cluster& cluster)
 }
 
 void Sensing::restart(Step now, Seconds waited_by_now) {
-  first = since = now;
+  first = since = began_at = now;
   began = Clock::now();
   waited = waited_by_now;
   std::erase_if(records, [&](const ExchangeRecord& each) { return each.step < now; });
@@ -77,7 +77,7 @@ void Sensing::restart(Step now, Seconds waited_by_now) {
 
 void Session::State::sense() {
   if (!sensing) return;
-  if (step == sensing->first + sensing->window) start_gathering();
+  if (step == sensing->first + sensing->window + sensing->lateness) start_gathering();
   if (sensing->gathering && step == sensing->decide_at) decide();
   if (sensing->next && step == sensing->switch_at) change_world();
 }
@@ -87,7 +87,7 @@ std::vector<double> Session::State::own_numbers() {
   Sensing& at = *sensing;
   std::vector<double> numbers(at.numbers());
   const auto number = [&](Step of, int lane) -> double* {
-    if (of < at.first || of >= step || lane >= Sensing::kLanes) return nullptr;
+    if (of < at.first || of >= at.first + at.window || lane >= Sensing::kLanes) return nullptr;
     return &numbers[2 + static_cast<std::size_t>((of - at.first) * Sensing::kLanes + lane)];
   };
   std::ranges::move(recorder.take_records(), std::back_inserter(at.records));
@@ -99,8 +99,9 @@ std::vector<double> Session::State::own_numbers() {
         if (double* sum = number(flight->step, flight->exchange.lane)) *sum = 0;
   const Seconds waited = recorder.waited();
   const Seconds whole = Clock::now() - at.began;
-  numbers[0] = (whole - (waited - at.waited)).count() / at.window;
-  numbers[1] = whole.count() / at.window;
+  const auto steps = static_cast<double>(step - at.began_at);
+  numbers[0] = (whole - (waited - at.waited)).count() / steps;
+  numbers[1] = whole.count() / steps;
   return numbers;
 }
 
@@ -125,10 +126,12 @@ void Session::State::start_gathering() {
   at.gathering = std::move(flight);
   at.gathered = at.first;
   at.decide_at = step + std::max(at.window / 4, 1);
-  at.first = step;
+  at.first += at.window;
   at.began = Clock::now();
+  at.began_at = step;
   at.waited = recorder.waited();
-  std::erase_if(at.records, [&](const runtime::ExchangeRecord& each) { return each.step < step; });
+  std::erase_if(at.records,
+                [&](const runtime::ExchangeRecord& each) { return each.step < at.first; });
 }
 
 // The exchanges of the window that was gathered, with what each took.
@@ -258,6 +261,7 @@ void Session::State::change_world() {
   at.drift.forget();
   at.restart(step, recorder.waited());
   const Traits traits = strategy->traits_with(agreed.world, layout.buckets);
+  at.lateness = traits.staleness;
   log(fmt::format("{}; now {}, a period of {} steps, delay {}", at.why,
                   runtime::summary(agreed.world.cluster), traits.period, traits.staleness));
 }

@@ -30,10 +30,13 @@ struct Sensing {
   }
   // A window begins now, and what is under way no longer counts.
   void restart(Step now, Seconds waited);
+  // What starts in a window may be merged so many steps later: its numbers are told only then.
+  int lateness = 0;
 
   int window;
-  Step first = 0;  // of the window under way
-  Clock::time_point began;
+  Step first = 0;           // of the window under way
+  Clock::time_point began;  // when numbers were told last
+  Step began_at = 0;
   Seconds waited{};                     // by then
   std::vector<ExchangeRecord> records;  // of the window under way and later
 

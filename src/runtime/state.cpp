@@ -73,6 +73,7 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
   prepare_step();
   if (agreed.sensing_window == 0 || needs.gradients || needs.outer) return;
   sensing.emplace(agreed.sensing_window, step, agreed.world.cluster);
+  sensing->lateness = strategy->traits_with(agreed.world, layout.buckets).staleness;
   recorder.keep_records();
   log("sensing: " + runtime::summary(agreed.world.cluster));
 }

@@ -180,7 +180,7 @@ TEST(Sense, LinksBecomeSlowWithWeightsAlwaysOnTheirWay) {
 TEST(Sense, ASlowerUplinkMeansALongerDelay) {
   Throttle throttle(kRanks);
   throttle.set_all(kUsual);
-  throttle.set_between(2, milliseconds(20));
+  throttle.set_between(2, kSlow);
   const std::string spec = "ds-sync:pattern=bottleneck,bucket=single";
   Log log;
   std::atomic<int> before = 0;
@@ -193,7 +193,7 @@ TEST(Sense, ASlowerUplinkMeansALongerDelay) {
     };
     before = delay();
     for (int i = 0; i < 2 * kWindow; ++i) train_step(toy, log);
-    if (engine.rank() == 0) throttle.set_between(2, milliseconds(100));
+    if (engine.rank() == 0) throttle.set_between(2, 4 * kSlow);
     const Cluster known = session.world().cluster;
     train_until(toy, log, [&] { return session.world().cluster != known; });
     now = delay();
