@@ -186,7 +186,9 @@ def main():
     print(f"{given.workers} workers, {given.seeds} seeds, {steps} steps.\n")
     good = True
     for name in given.models.split(","):
-        print(f"## {name}\n\n| rule | rate | accuracy % | to bsp | promised | consensus distance | |")
+        print(
+            f"## {name}\n\n| rule | rate | accuracy % | to bsp | promised | consensus distance | |"
+        )
         print("|---|---|---|---|---|---|---|", flush=True)
         for rate, which in MODELS[name][1]:
             good &= table(data, name, rate, which, given, steps, results)

@@ -406,6 +406,7 @@ class Session:
         resume: bytes | None = None,
         record: bool = False,
         timeout: float = 600.0,
+        compute_threads: int = 1,
     ) -> None: ...
     @property
     def rank(self) -> int: ...

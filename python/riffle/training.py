@@ -106,4 +106,5 @@ def sync(
         resume=None if resume is None else resume["session"],
         record=record,
         timeout=timeout,
+        compute_threads=torch.get_num_threads(),
     )

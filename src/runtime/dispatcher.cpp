@@ -25,9 +25,17 @@ Dispatcher::Dispatcher(Engine& engine, FlightRunner runner, Notices& notices, Re
     : engine_(engine), runner_(runner), notices_(notices), recorder_(recorder) {}
 
 Dispatcher::~Dispatcher() {
+  drain();
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+    for (auto& [number, lane] : lanes_) lane.wake.notify_all();
+  }
+  for (auto& [number, lane] : lanes_) lane.thread.join();
+}
+
+void Dispatcher::drain() {
   std::unique_lock lock(mutex_);
-  stopping_ = true;
-  for (auto& [number, lane] : lanes_) lane.wake.notify_all();
   const auto idle = [&] {
     return std::ranges::all_of(lanes_, [](const auto& each) {
       const Lane& lane = each.second;
@@ -40,12 +48,10 @@ Dispatcher::~Dispatcher() {
     done_.wait_for(lock, kLookAround);
     look_at_running(lock);
   }
-  if (!idle()) {
-    if (!error_) error_ = std::make_exception_ptr(InternalError("the session has ended"));
-    give_up();
-  }
-  lock.unlock();
-  for (auto& [number, lane] : lanes_) lane.thread.join();
+  if (idle()) return;
+  if (!error_) error_ = std::make_exception_ptr(InternalError("the session has ended"));
+  for (auto& [number, lane] : lanes_) lane.wake.notify_all();
+  give_up();
 }
 
 // Whether those that the lanes wait for are still there.

@@ -6,6 +6,7 @@ import signal
 import time
 import unittest
 import warnings
+from pathlib import Path
 
 import reference
 import torch
@@ -301,22 +302,64 @@ def cycles(engine, count):
 
 
 def train_until_killed(job, rank, size, spec):
-    """Trains for ever; gives the error, when it came, and the time from the kill on."""
+    """Trains for ever; rank 1 is killed in mid-step. The error, and seconds from the kill to it."""
     model = perceptron()
     optimizer = momentum(model.parameters())
     engine = riffle.shm_engine(job, rank, size)
     riffle.sync(model, optimizer, spec, engine=engine)
-    began = time.monotonic()
+    moment = f"/dev/shm/{job}-killed"
+
+    def die(*_):
+        Path(moment).write_text(f"{time.monotonic()}")
+        os.kill(os.getpid(), signal.SIGKILL)
+
     for step in range(1_000_000):
-        if rank == 1 and time.monotonic() - began > 0.5:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if rank == 1 and step == 20:
+            model[2].weight.register_hook(die)  # in the middle of backward
         try:
             steps(model, optimizer, rank, step, step + 1)
         except riffle.CommError as error:
-            took = time.monotonic() - began - 0.5
+            raised = time.monotonic()
             time.sleep(1)  # our own end must not be what others see first
-            return str(error), error.rank, took
+            return str(error), error.rank, raised - float(Path(moment).read_text())
     return None
+
+
+def closed_in_mid_step(engine, spec):
+    """A session that ends after backward, as an exception ends it, and the next one."""
+    for _ in range(3):
+        model = perceptron()
+        optimizer = momentum(model.parameters())
+        session = riffle.sync(model, optimizer, spec, engine=engine)
+        steps(model, optimizer, engine.rank, 0, 3)
+        loss_of(model, batch(engine.rank, 3)).backward()
+        session.close()
+    return flat(model)
+
+
+def side_by_side(engine, specs):
+    """Weights of models that are trained in turns on one engine, and of each alone."""
+
+    def train(some, turns):
+        models = [perceptron() for _ in some]
+        optimizers = [momentum(model.parameters()) for model in models]
+        sessions = [
+            riffle.sync(m, o, spec, engine=engine, measure_network=False)
+            for m, o, spec in zip(models, optimizers, some, strict=True)
+        ]
+        first = 0
+        for turn in turns:
+            for model, optimizer in zip(models, optimizers, strict=True):
+                steps(model, optimizer, engine.rank, first, first + turn)
+            first += turn
+        for session in sessions:
+            session.finish()
+            session.close()
+        return [flat(model) for model in models]
+
+    together = train(specs, (1, 4, 2, 5))
+    alone = [weights for spec in specs for weights in train([spec], (STEPS,))]
+    return together, alone
 
 
 class Sessions(unittest.TestCase):
@@ -434,16 +477,29 @@ class Sessions(unittest.TestCase):
             self.assertIn("rank 5 of 9", said["other world"])
 
     def test_a_killed_worker_is_named_by_all(self):
-        for spec in ("wfbp", SESGD, "sesgd:group=2"):
+        for spec in ("wfbp", DEAR, SESGD, "sesgd:group=2", "local-sgd:tau=3"):
             with self.subTest(spec=spec):
                 job = job_name()
                 workers = [start(train_until_killed, job, rank, 4, spec) for rank in range(4)]
                 answers = gather(workers, 30)
+                Path(f"/dev/shm/{job}-killed").unlink()
                 for rank in (0, 2, 3):
                     fine, answer = answers[rank]
                     self.assertTrue(fine, answer)
-                    self.assertEqual(answer[1], 1, answer[0])
-                    self.assertRegex(answer[0], r"of \{[\d ]+\}, bucket \d+, step \d+")
+                    message, culprit, seconds = answer
+                    self.assertEqual(culprit, 1, message)
+                    self.assertRegex(message, r"rank 1 .*of \{[\d ]+\}, bucket \d+, step \d+")
+                    self.assertLess(seconds, 2, message)
+
+    def test_sessions_after_one_that_ended_in_mid_step(self):
+        for spec in (SESGD, "sesgd:group=2", DEAR, "wfbp"):
+            with self.subTest(spec=spec):
+                run(4, closed_in_mid_step, spec)
+
+    def test_sessions_side_by_side(self):
+        for together, alone in run(3, side_by_side, [SESGD, DEAR, "wfbp", "dasgd"]):
+            for one, other in zip(together, alone, strict=True):
+                self.assertTrue(torch.equal(one, other))
 
     def test_unequal_batches_fail_by_name(self):
         for spec in ("wfbp", SESGD):
