@@ -9,8 +9,10 @@ namespace {
 
 // How long a wait sleeps before it looks whether everybody is still there.
 constexpr std::chrono::milliseconds kLookAround{20};
-// How long the end of a session waits for exchanges that are under way.
+// How long the end of a session waits for exchanges that are under way; and for the first moment
+// also where a peer has ended: it may have taken part before.
 constexpr Seconds kGrace{10};
+constexpr Seconds kMoment{1};
 
 CommContext context_of(const Flight& flight) {
   return {.group = &flight.exchange.group,
@@ -30,6 +32,7 @@ Dispatcher::~Dispatcher() {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
     for (auto& [number, lane] : lanes_) lane.wake.notify_all();
+    if (error_) give_up();
   }
   for (auto& [number, lane] : lanes_) lane.thread.join();
 }
@@ -43,15 +46,15 @@ void Dispatcher::drain() {
              (lane.queue.empty() || lane.queue.front()->stage != Flight::Stage::started);
     });
   };
+  const Deadline moment = after(kMoment);
   const Deadline deadline = after(kGrace);
   while (!error_ && !idle() && Clock::now() < deadline) {
     done_.wait_for(lock, kLookAround);
-    look_at_running(lock);
+    if (Clock::now() > moment) look_at_running(lock);
   }
-  if (idle()) return;
-  if (!error_) error_ = std::make_exception_ptr(InternalError("the session has ended"));
+  if (error_ || idle()) return;
+  error_ = std::make_exception_ptr(InternalError("the session has ended"));
   for (auto& [number, lane] : lanes_) lane.wake.notify_all();
-  give_up();
 }
 
 // Whether those that the lanes wait for are still there.
