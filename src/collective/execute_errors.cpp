@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <tuple>
 
 #include "riffle/error.h"
 
@@ -98,6 +99,8 @@ void PatternOperation::explain(const CommError& error) {
     if (expected_[member] == Greeting::awaited) compare_late_greeting(member);
     throw_what_it_says(member);
   }
+  if (error.failure() == CommFailure::timed_out)
+    throw_named(CommFailure::timed_out, rank_of(most_awaited()), "");
   // Engine::test does not know our call.
   if (error.group().empty()) throw_named(error.failure(), error.rank(), "");
   throw CommError(error);
@@ -117,7 +120,16 @@ void PatternOperation::throw_what_it_says(int member) {
 
 void PatternOperation::throw_if_late() {
   if (Clock::now() < deadline_) return;
-  throw_named(CommFailure::timed_out, rank_of(transfers_.open().front().member), "");
+  throw_named(CommFailure::timed_out, rank_of(most_awaited()), "");
+}
+
+// The member whose message is due first; others may themselves be waiting for it.
+int PatternOperation::most_awaited() const {
+  const auto open = transfers_.open();
+  const auto due = [](const Transfers::Note& note) {
+    return std::tuple(note.kind != Transfers::Kind::receive, note.tag.round);
+  };
+  return std::ranges::min_element(open, {}, due)->member;
 }
 
 void PatternOperation::fail(const std::exception_ptr& error) {

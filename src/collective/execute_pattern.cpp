@@ -52,10 +52,8 @@ PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Started& s
   strands_.resize(static_cast<std::size_t>(std::min(window, plan_.strands())));
   started_->add(this);
   guarded([&] {
-    for (Strand& strand : strands_) {
-      strand.scratch = pool_->take();
+    for (Strand& strand : strands_)
       if (next_strand(strand)) run(strand);
-    }
   });
 }
 
@@ -63,7 +61,9 @@ PatternOperation::~PatternOperation() {
   started_->remove(this);
   if (error_ == nullptr && !transfers_.empty())
     give_up(CommFailure::aborted, engine_->rank(), "it has dropped the call");
-  for (Strand& strand : strands_) pool_->give_back(std::move(strand.scratch));
+  for (Strand& strand : strands_)
+    for (Round& round : strand.rounds)
+      if (!round.scratch.empty()) pool_->give_back(std::move(round.scratch));
 }
 
 bool PatternOperation::test() {
@@ -118,6 +118,7 @@ bool PatternOperation::next_strand(Strand& strand) {
   if (next_ == plan_.strands()) return false;
   strand.index = next_++;
   strand.round = 0;
+  strand.awaited = 0;
   const double weight = weight_before_the_first_round();
   if (weight != 1)
     for (const Range& range : plan_.ranges_of_strand(strand.index))
@@ -141,27 +142,35 @@ void PatternOperation::run(Strand& strand) {
       continue;
     }
     post_round(strand);
-    if (strand.open > 0) return;
+    if (strand.at(strand.round).open > 0) return;
+    add_up(strand);
     ++strand.round;
   }
 }
 
+// Members are seldom in the same round. What comes from one that is ahead would be kept and copied
+// once more if its receive were not waiting for it.
 void PatternOperation::post_round(Strand& strand) {
-  strand.to_add.clear();
-  post_receives(strand);
+  const int next = strand.round + 1;
+  if (strand.awaited < next) post_receives(strand, strand.round);
+  if (next < plan_.pattern().rounds()) post_receives(strand, next);
   post_sends(strand);
 }
 
-void PatternOperation::post_receives(Strand& strand) {
+void PatternOperation::post_receives(Strand& strand, int number) {
+  Round& round = strand.at(number);
+  strand.awaited = number + 1;
+  round.to_add.clear();
   messages_.clear();
-  plan_.pattern().receives(me_, strand.round, messages_);
+  plan_.pattern().receives(me_, number, messages_);
   std::size_t needed = 0;
   for (const Message& message : messages_) {
     if (!message.add) continue;
     plan_.ranges_of(message, strand.index, ranges_);
     for (const Range& range : ranges_) needed += bytes_of(range, call_.data.dtype);
   }
-  std::byte* scratch = strand.scratch.reserve(needed);
+  if (needed > 0 && round.scratch.empty()) round.scratch = pool_->take();
+  std::byte* scratch = round.scratch.reserve(needed);
   for (const Message& message : messages_) {
     expect_greeting(message.from);
     plan_.ranges_of(message, strand.index, ranges_);
@@ -170,13 +179,13 @@ void PatternOperation::post_receives(Strand& strand) {
       std::byte* to = at(range.begin);
       if (message.add) {
         to = std::exchange(scratch, scratch + bytes);
-        if (range.count > 0) strand.to_add.push_back({message.from, range, to});
+        if (range.count > 0) round.to_add.push_back({message.from, range, to});
       }
-      const Tag tag = tag_of(message.from, strand.index, strand.round);
+      const Tag tag = tag_of(message.from, strand.index, number);
       transfers_.add(engine_->receive(rank_of(message.from), tag, {to, bytes}),
                      {Transfers::Kind::receive, message.from,
                       static_cast<int>(&strand - strands_.data()), tag});
-      ++strand.open;
+      ++round.open;
     }
   }
 }
@@ -193,7 +202,7 @@ void PatternOperation::post_sends(Strand& strand) {
           engine_->send(rank_of(message.to), tag,
                         {at(range.begin), bytes_of(range, call_.data.dtype)}),
           {Transfers::Kind::send, message.to, static_cast<int>(&strand - strands_.data()), tag});
-      ++strand.open;
+      ++strand.at(strand.round).open;
     }
   }
 }
@@ -202,7 +211,8 @@ void PatternOperation::completed(const Transfers::Note& note) {
   if (note.kind == Transfers::Kind::header_send) return;
   if (note.kind == Transfers::Kind::header_receive) return check_greeting(note);
   Strand& strand = strands_[note.strand];
-  if (--strand.open > 0) return;
+  const int round = round_of(note.tag);
+  if (--strand.at(round).open > 0 || round != strand.round) return;
   add_up(strand);
   ++strand.round;
   run(strand);
@@ -213,7 +223,7 @@ void PatternOperation::completed(const Transfers::Note& note) {
 void PatternOperation::add_up(Strand& strand) {
   const double scale = strand.round == last_adding_round_ ? scale_ : 1;
   // Operands of one range stand together, in ascending member order.
-  auto& all = strand.to_add;
+  auto& all = strand.at(strand.round).to_add;
   std::ranges::sort(all, {}, [](const Incoming& each) {
     return std::tuple(each.range.begin, each.range.count, each.from);
   });
@@ -253,6 +263,10 @@ void PatternOperation::add_up(std::span<const Incoming> operands, double scale) 
 Tag PatternOperation::tag_of(int member, int strand, int round) const {
   return {tags_.channel, tags_.sequence[member],
           static_cast<std::uint32_t>(1 + round * plan_.strands() + strand)};
+}
+
+int PatternOperation::round_of(const Tag& tag) const {
+  return static_cast<int>(tag.round - 1) / plan_.strands();
 }
 
 std::byte* PatternOperation::at(std::size_t element) const {

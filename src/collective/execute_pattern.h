@@ -17,6 +17,7 @@
 // data.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -61,12 +62,17 @@ class PatternOperation {
     Range range;
     const std::byte* data;
   };
+  struct Round {
+    int open = 0;  // its messages that are under way
+    std::vector<Incoming> to_add;
+    Scratch scratch;
+  };
   struct Strand {
     int index = 0;
     int round = 0;
-    int open = 0;  // messages of the round that are under way
-    std::vector<Incoming> to_add;
-    Scratch scratch;
+    int awaited = 0;  // rounds whose receives are posted: up to the present one, or the next
+    std::array<Round, 2> rounds{};  // the present one and the next, by parity
+    [[nodiscard]] Round& at(int number) { return rounds[static_cast<std::size_t>(number) % 2]; }
   };
 
   void wait_alone();
@@ -76,7 +82,7 @@ class PatternOperation {
   bool next_strand(Strand& strand);
   [[nodiscard]] double weight_before_the_first_round() const;
   void post_round(Strand& strand);
-  void post_receives(Strand& strand);
+  void post_receives(Strand& strand, int round);
   void post_sends(Strand& strand);
   void greet(int member);
   void expect_greeting(int member);
@@ -105,6 +111,8 @@ class PatternOperation {
 
   [[nodiscard]] Rank rank_of(int member) const { return call_.group.ranks()[member]; }
   [[nodiscard]] Tag tag_of(int member, int strand, int round) const;
+  [[nodiscard]] int round_of(const Tag& tag) const;
+  [[nodiscard]] int most_awaited() const;
   [[nodiscard]] std::byte* at(std::size_t element) const;
   [[nodiscard]] Wait how() const;
 

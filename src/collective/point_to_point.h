@@ -16,7 +16,7 @@ struct PointToPointOptions {
   // How many pieces of a block are under way at a time.
   int window = 3;
   // The same between hosts, where more must be on the way to fill it.
-  int far_window = 16;
+  int far_window = 8;
 };
 
 // May be used by several threads; the calls of one lane must come one after the other.

@@ -18,6 +18,7 @@ class Scratch {
     }
     return bytes_.get();
   }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
 
  private:
   std::unique_ptr<std::byte[]> bytes_;

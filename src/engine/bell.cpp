@@ -51,8 +51,8 @@ bool look(const Patience& patience, HostMemory::Ready ready) {
   return false;
 }
 
-bool look_for_a_moment(HostMemory::Ready ready) {
-  constexpr auto moment = std::chrono::microseconds(50);
+bool look_for_a_moment(bool patient, HostMemory::Ready ready) {
+  const auto moment = std::chrono::microseconds(patient ? 1000 : 50);
   constexpr auto long_yield = std::chrono::microseconds(10);
   const auto start = Clock::now();
   auto now = start;

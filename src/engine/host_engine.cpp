@@ -307,8 +307,8 @@ void HostEngine::wait(int bell, Ready ready, const Wait& how) {
 void HostEngine::wait_for_mail(Ready ready, std::span<const Rank> also, const Wait& how) {
   Bell& mail = segment(world_.self).header().mail;
   const Pump::Busy busy(pump_.get());
-  if (pump_ != nullptr ? look_for_a_moment(ready)
-                       : look(Patience::of(crowded_ || how.background), ready))
+  const bool patient = !crowded_ && !how.background;
+  if (pump_ != nullptr ? look_for_a_moment(patient, ready) : look(Patience::of(!patient), ready))
     return;
   const auto sleep = [&](std::chrono::nanoseconds limit) {
     pump_ != nullptr ? pump_->sleep(mail, ready, limit) : mail.sleep(ready, limit);

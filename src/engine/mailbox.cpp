@@ -27,6 +27,9 @@ constexpr std::size_t longest_reserve = std::size_t{256} << 20;
 constexpr std::size_t spare_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_spares = 16;
 
+// Steps of the network in one progress: so that a flood cannot keep a thread for ever.
+constexpr int longest_run = 64;
+
 // A peer that has not taken a few chunks by then is not worth waiting for.
 constexpr auto longest_withdrawal = std::chrono::seconds(1);
 
@@ -117,7 +120,7 @@ void Mailbox::progress() {
   std::vector<Rank> woken;
   {
     const std::lock_guard lock(mutex_);
-    if (network_ != nullptr) network_->progress();
+    if (network_ != nullptr) pull_network();
     for (std::size_t r = 0; r < wires_.size(); ++r) {
       Wire& wire = wires_[r];
       const Rank rank = static_cast<Rank>(r);
@@ -322,6 +325,12 @@ void Mailbox::push_network(Rank to, Wire& wire) {
     }
     network_->send(to, chunk, piece, id, keep);
   }
+}
+
+// Stops when a request is done: what follows may be for a receive that its owner is about to post,
+// and would be copied twice if it came before.
+void Mailbox::pull_network() {
+  for (int i = 0; i < longest_run && network_->progress() && !completed_; ++i) continue;
 }
 
 bool Mailbox::arrived(Rank from, const Chunk& chunk, std::span<const std::byte> data) {

@@ -127,6 +127,7 @@ class Mailbox final : private Network::Events {
   bool push(Rank to, Wire& wire);  // whether a rank of this host should look
   bool push_ring(Wire& wire);
   void push_network(Rank to, Wire& wire);
+  void pull_network();
   bool pull(Rank from, Wire& wire);
   void close(Rank rank, Wire& wire);
   void withdraw(std::uint64_t id, Wire& wire);

@@ -53,7 +53,7 @@ class Network {
   // come at once; `keep` is released then. A lost peer takes and drops everything.
   virtual void send(Rank to, const Chunk& chunk, std::span<const std::byte> data,
                     std::uint64_t request, std::shared_ptr<const void> keep) = 0;
-  // Moves bytes; whether there were any.
+  // Moves a few bytes; whether there were any.
   virtual bool progress() = 0;
   // Cuts the connection: afterwards nothing touches what was being sent.
   virtual void abandon(Rank peer) = 0;

@@ -23,6 +23,7 @@ Optimizers::Optimizers(std::vector<optim::Optimizer*> optimizers,
   for (std::size_t p = 0; p < parameters.size(); ++p)
     index[parameters[p].unsafeGetTensorImpl()] = p;
   for (optim::Optimizer* optimizer : optimizers_) {
+    RIFFLE_CHECK(optimizer != nullptr);
     if (dynamic_cast<optim::LBFGS*>(optimizer) != nullptr)
       usage_error(
           "L-BFGS evaluates the model several times per step (a closure), so its gradients "

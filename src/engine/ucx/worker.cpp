@@ -31,9 +31,11 @@ void check(ucs_status_t status, const char* what, const std::string& interface) 
     usage_error("ucx: {} on interface {} failed: {}", what, interface, ucs_status_string(status));
 }
 
-// Rendezvous costs five one-way latencies, so everything is eager. Ranks of one host that may share
-// memory do so without UCX; those that may not must not find out. A blocking connect would hold up
-// the whole rank while a host is gone. Liveness is ours, so UCX need not ask.
+// Rendezvous costs five one-way latencies, so everything is eager. A chunk fits into a segment:
+// what does not is sent in fragments and put together in one more copy. Ranks of one host that may
+// share memory do so without UCX; those that may not must not find out. A blocking connect would
+// hold up the whole rank while a host is gone. Liveness is ours, so UCX need not ask. Settings of a
+// transport count without its name in front in some versions of UCX (1.13), with it in others.
 ucp_config_t* configure(const std::string& interface) {
   ucp_config_t* config = nullptr;
   check(ucp_config_read(nullptr, nullptr, &config), "reading the configuration", interface);
@@ -44,8 +46,11 @@ ucp_config_t* configure(const std::string& interface) {
       {"RNDV_THRESH", "inf"},
       {"KEEPALIVE_INTERVAL", "inf"},
       {"TCP_TX_SEG_SIZE", segment},
+      {"TX_SEG_SIZE", segment},
       {"TCP_RX_SEG_SIZE", segment},
+      {"RX_SEG_SIZE", segment},
       {"TCP_CONN_NB", "y"},
+      {"CONN_NB", "y"},
   };
   for (const auto& [name, value] : settings)
     check(ucp_config_modify(config, name, value.c_str()), name, interface);
