@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "riffle/error.h"
 #include "runtime/checkpoint.h"
+#include "runtime/network.h"
 
 namespace riffle::runtime {
 
@@ -20,6 +23,7 @@ Needs needs_of(const Strategy& strategy, const World& world, const BucketPlan& b
       needs.gradients |= exchange.payload == Payload::gradient;
       needs.weights |= exchange.payload == Payload::weight;
       needs.state |= exchange.payload == Payload::state;
+      needs.lanes = std::max(needs.lanes, exchange.lane + 1);
       needs.outer |= exchange.merge.kind == Merge::Kind::outer;
     }
   return needs;
@@ -29,7 +33,7 @@ namespace {
 
 BucketPlan buckets_of(const Agreement& agreed, const Strategy& strategy, const CostModel& cost) {
   if (!agreed.layers_each.empty()) return make_buckets(agreed.trace, agreed.layers_each);
-  return strategy.buckets(agreed.trace, cost, agreed.world);
+  return strategy.buckets(overlapped(agreed.trace, agreed.overlap), cost, agreed.world);
 }
 
 }  // namespace
@@ -53,6 +57,7 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
       cost(agreed.world.cluster),
       layout(model, runtime::buckets_of(agreed, *strategy.strategy, cost)),
       needs(runtime::needs_of(*strategy.strategy, agreed.world, layout.buckets)),
+      lanes(control, needs.lanes),
       optimizer_state(model.parameters.size()),
       recorder(engine.rank(), options.record),
       notices(engine, control.ranks, agreed.session),
@@ -61,7 +66,7 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
       is_used(model.parameters.size()),
       ready_at(model.parameters.size()),
       backward_times(model.parameters.size()),
-      dispatcher(engine, {collectives, racks, options.timeout}, notices, recorder) {
+      dispatcher(engine, {collectives, racks, lanes, options.timeout}, notices, recorder) {
   allocate();
   if (options.resume.empty()) {
     if (options.broadcast) broadcast_model();
@@ -74,6 +79,7 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
 
 Session::State::~State() {
   dispatcher.forget_planned();
+  dispatcher.drain();
   const runtime::Ending ending = dispatcher.ending(step);
   notices.end(ending, ending.culprit < 0 ? Seconds(1) : Seconds(0.2));
 }
