@@ -35,7 +35,8 @@ def train(first: int, last: int, swa: bool) -> riffle.Session:
             optimizer.zero_grad()
             IMAGES.loss(model, batches.at(step)).backward()
             optimizer.step()
-        average = session.swa() if swa else session.averaged()
+        few = [Batches(data.train, 64, session.rank, session.size, seed=1).at(i) for i in range(4)]
+        average = session.swa(few) if swa else session.averaged()
     model.load_state_dict(average)
     return session
 
@@ -45,8 +46,6 @@ train(0, arguments.steps, swa=False)
 for group in optimizer.param_groups:
     group["lr"] = 0.02
 session = train(arguments.steps, total, swa=True)
-few = Batches(data.train, 64, 0, 1, seed=1)
-torch.optim.swa_utils.update_bn((few.at(step) for step in range(8)), model)
 
 if session.rank == 0:
     model.eval()

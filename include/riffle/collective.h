@@ -112,6 +112,12 @@ class Collectives {
   // What `automatic` stands for in an all_reduce over messages.
   [[nodiscard]] Algorithm algorithm_of(const Group& group, Bytes size) const;
 
+  // Lanes that somebody keeps for itself, as bits, so that users of one engine stay apart. Calls do
+  // not look at it. From any thread.
+  [[nodiscard]] std::uint32_t kept_lanes() const;
+  void keep_lanes(std::uint32_t lanes);
+  void release_lanes(std::uint32_t lanes);
+
   // UsageError where this rank is no member of the group. Groups of one are no-ops (a sum with a
   // weight still scales).
 

@@ -82,6 +82,9 @@ struct SessionOptions {
   // Times of the layers, one per parameter in the same order. Default: modelled from the sizes.
   // Rank 0's decides.
   std::optional<Trace> trace = {};
+  // Threads that compute on each rank. Where neither cluster nor trace is given and all ranks are
+  // on one host, exchanges are planned to overlap only with cores that computing leaves free.
+  int compute_threads = 1;
   // Parameters and buffers start as rank 0's. Not done when `resume` is given.
   bool broadcast = true;
   // What save() gave: strategy, step, buckets and everything in flight.
@@ -113,7 +116,9 @@ struct Sensed {
 class Session {
  public:
   // Every rank makes one, with the same strategy and model. UsageError where ranks differ, for an
-  // empty model, and for what a program asks that cannot be run. The engine must outlive it.
+  // empty model, and for what a program asks that cannot be run. The engine must outlive it. Up to
+  // five sessions may live on one engine at a time if they share its Collectives; all ranks make
+  // and use them in the same order.
   Session(Engine& engine, NamedStrategy strategy, ModelSpec model, SessionOptions options = {});
   // Waits a moment for exchanges that peers are in, then gives them up.
   ~Session();

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 from riffle import _core
+from riffle._batch_norm import recompute
 from riffle._core import UsageError
-from riffle._tensors import float_buffers, trained
+from riffle._tensors import trained
 from riffle._weight_average import WeightAverage
 
 
@@ -24,16 +25,14 @@ class Alone:
         model: torch.nn.Module,
         optimizers: list[torch.optim.Optimizer],
         strategy: _core.NamedStrategy,
-        swa: bool,
+        average: WeightAverage | None = None,
     ) -> None:
         self.model = model
         self.strategy = strategy
         self._parameters = [p for _, p in trained(model)]
-        self._average = None
+        self._average = average
         self._handles: list[Any] = []
-        if swa:
-            average = WeightAverage(self._parameters, [b for _, b in float_buffers(model)])
-            self._average = average
+        if average is not None:
             self._handles = [optimizers[-1].register_step_post_hook(lambda *_: average.sample())]
 
     @contextmanager
@@ -52,15 +51,24 @@ class Alone:
     def finish(self) -> None:
         """One worker is its own average."""
 
-    def averaged(self) -> dict[str, torch.Tensor]:
-        """A copy of the model's state_dict."""
-        return {key: t.detach().clone() for key, t in self.model.state_dict().items()}
+    def averaged(self, batches: Iterable[Any] | None = None) -> dict[str, torch.Tensor]:
+        """A copy of the model's state_dict; with `batches`, BatchNorm's statistics of those."""
+        state = {key: t.detach().clone() for key, t in self.model.state_dict().items()}
+        return self._with_statistics(state, batches)
 
-    def swa(self) -> dict[str, torch.Tensor]:
-        """The average over steps (swa=True); recompute BatchNorm with update_bn."""
+    def swa(self, batches: Iterable[Any] | None = None) -> dict[str, torch.Tensor]:
+        """The average over steps (swa=True); batches: as above."""
         if self._average is None:
             raise UsageError("riffle.sync was not called with swa=True")
-        return self._average.joined(self.model, lambda mean: mean)
+        state = self._average.joined(self.model, torch.clone)
+        return self._with_statistics(state, batches)
+
+    def _with_statistics(
+        self, state: dict[str, torch.Tensor], batches: Iterable[Any] | None
+    ) -> dict[str, torch.Tensor]:
+        if batches is not None:
+            recompute(self.model, state, batches, lambda mean: mean)
+        return state
 
     def consensus_distance(self) -> float:
         """Nobody to differ from."""
@@ -75,8 +83,9 @@ class Alone:
         return _core.SessionStats()
 
     def state_dict(self) -> dict[str, Any]:
-        """Nothing is in flight."""
-        return {"rank": 0, "size": 1, "session": b""}
+        """Nothing is in flight; the average of swa, where there is one."""
+        average = None if self._average is None else self._average.state_dict()
+        return {"rank": 0, "size": 1, "session": b"", "swa": average}
 
     def close(self) -> None:
         """Takes off the hook of swa."""

@@ -41,7 +41,7 @@ class Steps:
         strategy: _core.NamedStrategy,
         *,
         overlap: bool = True,
-        swa: bool = False,
+        average: WeightAverage | None = None,
         **options: Any,
     ) -> None:
         self.model = model
@@ -62,7 +62,7 @@ class Steps:
         self._watches = self._needs.per_bucket or self._needs.postpones
         self._late = self._late_next = self._watches
         self._begun = False  # a late step's exchanges have been started
-        self._average = WeightAverage(self._parameters, self._buffers) if swa else None
+        self._average = average
 
         self._in_backward = False
         self._pending = False  # a backward has not been followed by the end of its step

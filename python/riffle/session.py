@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from riffle import _core
+from riffle._batch_norm import recompute
 from riffle._c10d import C10dSession, Stats
 from riffle._core import UsageError
 from riffle._steps import Steps
@@ -75,8 +76,12 @@ class Session(Steps):
         self._settle()
         self.core.finish()
 
-    def averaged(self) -> dict[str, torch.Tensor]:
-        """A state_dict whose parameters and float buffers are the average over all workers."""
+    def averaged(self, batches: Iterable[Any] | None = None) -> dict[str, torch.Tensor]:
+        """A state_dict whose parameters and float buffers are the average over all workers.
+
+        With `batches`, this worker's, BatchNorm's statistics are computed anew from those of all
+        workers. The model stays as it is.
+        """
         self._settle()
         tensors = [*self._parameters, *self._buffers]
         copies = [torch.empty_like(t) for t in tensors]
@@ -86,21 +91,30 @@ class Session(Steps):
             self.core.averaged([t.data_ptr() for t in copies])
         found = dict(zip(map(id, tensors), copies, strict=True))
         state = self.model.state_dict(keep_vars=True)
-        return {key: found.get(id(t), t.detach().clone()) for key, t in state.items()}
+        state = {key: found.get(id(t), t.detach().clone()) for key, t in state.items()}
+        return self._with_statistics(state, batches)
 
-    def swa(self) -> dict[str, torch.Tensor]:
-        """The average over steps and workers (swa=True); recompute BatchNorm with update_bn."""
+    def swa(self, batches: Iterable[Any] | None = None) -> dict[str, torch.Tensor]:
+        """A state_dict of the average over steps and workers (swa=True); batches: as above."""
         if self._average is None:
             raise UsageError("riffle.sync was not called with swa=True")
+        self._settle()
+        return self._with_statistics(self._average.joined(self.model, self._over_workers), batches)
 
-        def over_workers(mean: torch.Tensor) -> torch.Tensor:
-            if isinstance(self.core, C10dSession):
-                return self.core.mean(mean)
-            joined = mean.clone()
-            self.core.average_at(joined.data_ptr(), joined.numel())
-            return joined
+    def _with_statistics(
+        self, state: dict[str, torch.Tensor], batches: Iterable[Any] | None
+    ) -> dict[str, torch.Tensor]:
+        if batches is not None:
+            recompute(self.model, state, batches, self._over_workers)
+        return state
 
-        return self._average.joined(self.model, over_workers)
+    def _over_workers(self, values: torch.Tensor) -> torch.Tensor:
+        """The mean of float64 values."""
+        if isinstance(self.core, C10dSession):
+            return self.core.mean(values)
+        joined = values.clone()
+        self.core.average_at(joined.data_ptr(), joined.numel())
+        return joined
 
     def consensus_distance(self) -> float:
         """How far workers are from their mean, relative to it."""
@@ -123,7 +137,13 @@ class Session(Steps):
     def state_dict(self) -> dict[str, Any]:
         """What `resume=` of riffle.sync takes; save it with the model's and the optimizer's."""
         self._settle()
-        return {"rank": self.rank, "size": self.size, "session": self.core.save()}
+        average = None if self._average is None else self._average.state_dict()
+        return {
+            "rank": self.rank,
+            "size": self.size,
+            "session": self.core.save(),
+            "swa": average,
+        }
 
     def close(self) -> None:
         """Takes hooks off and gives tensors memory of their own."""

@@ -9,7 +9,8 @@ from riffle import _core
 from riffle._alone import Alone
 from riffle._c10d import C10d
 from riffle._core import Cluster, Engine, NamedStrategy, Trace, UsageError
-from riffle._tensors import WORDS, trained
+from riffle._tensors import WORDS, float_buffers, trained
+from riffle._weight_average import WeightAverage
 from riffle.analysis import plan
 from riffle.session import Session
 from riffle.strategy import make
@@ -33,6 +34,18 @@ def _choose(
     return make(plan(Trace(layers, dtype=dtype), cluster).candidates[0].spec)
 
 
+def _weight_average(
+    model: torch.nn.Module, start: int, resume: dict[str, Any] | None
+) -> WeightAverage:
+    """Goes on from a checkpoint that has one, else begins here."""
+    parameters = [p for _, p in trained(model)]
+    average = WeightAverage(parameters, [b for _, b in float_buffers(model)], start)
+    saved = None if resume is None else resume.get("swa")
+    if saved is not None:
+        average.load_state_dict(saved)
+    return average
+
+
 def sync(
     model: torch.nn.Module,
     optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
@@ -43,6 +56,7 @@ def sync(
     trace: Trace | None = None,
     overlap: bool = True,
     swa: bool = False,
+    swa_from: int = 0,
     resume: dict[str, Any] | None = None,
     measure_network: bool = True,
     sense: bool = True,
@@ -61,7 +75,8 @@ def sync(
     cluster: what the strategy plans for, as on the command line; default: measured.
     trace: layer times, one layer per trained parameter; default: modelled, then measured.
     overlap: False starts exchanges that would overlap the update at optimizer.step().
-    swa: keep the average over steps and workers, see session.swa().
+    swa: keep the average over steps and workers, see session.swa(); over those from step
+        `swa_from` on, steps before a checkpoint that has the average counted.
     resume: what session.state_dict() gave on this rank; weights are loaded by the caller.
     sense: with ds-sync:pattern=bottleneck on several hosts and a measured cluster, find racks and
         slow hosts at the start, watch them, and group workers anew when they change; see
@@ -75,20 +90,22 @@ def sync(
     if isinstance(cluster, str):
         cluster = Cluster(cluster)
     chosen = _choose(strategy, model, cluster)
-    if engine is None or engine.size == 1:
-        return Alone(model, optimizers, chosen, swa)
-    if resume is not None and (resume["rank"], resume["size"]) != (engine.rank, engine.size):
+    rank, size = (0, 1) if engine is None else (engine.rank, engine.size)
+    if resume is not None and (resume["rank"], resume["size"]) != (rank, size):
         raise UsageError(
             f"the checkpoint is of rank {resume['rank']} of {resume['size']}, this is rank "
-            f"{engine.rank} of {engine.size}; resuming needs the same workers"
+            f"{rank} of {size}; resuming needs the same workers"
         )
+    average = _weight_average(model, swa_from, resume) if swa else None
+    if engine is None or engine.size == 1:
+        return Alone(model, optimizers, chosen, average)
     return Session(
         model,
         optimizers,
         engine,
         chosen,
         overlap=overlap,
-        swa=swa,
+        average=average,
         cluster=cluster,
         trace=trace,
         measure_network=measure_network,
@@ -97,4 +114,5 @@ def sync(
         resume=None if resume is None else resume["session"],
         record=record,
         timeout=timeout,
+        compute_threads=torch.get_num_threads(),
     )

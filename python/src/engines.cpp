@@ -14,12 +14,13 @@ namespace {
 using Unlocked = py::call_guard<py::gil_scoped_release>;
 
 std::shared_ptr<EngineHandle> shm_engine(const std::string& job, Rank rank, int size,
-                                         double join_timeout) {
+                                         double join_timeout, double failure_timeout) {
   ShmOptions options;
   options.job = job;
   options.rank = rank;
   options.size = size;
   options.join_timeout = Seconds(join_timeout);
+  options.failure_timeout = Seconds(failure_timeout);
   return std::make_shared<EngineHandle>(make_shm_engine(options));
 }
 
@@ -29,7 +30,7 @@ std::shared_ptr<EngineHandle> launched_engine() {
   const auto environment = read_launch_environment(process_environment());
   if (!environment || environment->size == 1) return nullptr;
   if (environment->local_size == environment->size)
-    return shm_engine(environment->job, environment->rank, environment->size, 60);
+    return shm_engine(environment->job, environment->rank, environment->size, 60, 1);
   JobStore store = open_job_store(*environment);
   auto engine = make_ucx_engine(ucx_options(*environment, *store.client));
   return std::make_shared<EngineHandle>(std::move(engine), std::move(store));
@@ -52,7 +53,10 @@ void bind_engines(py::module_& module) {
       .def_property_readonly("rank", [](EngineHandle& self) { return self.engine().rank(); })
       .def_property_readonly("size", [](EngineHandle& self) { return self.engine().size(); });
   module.def("shm_engine", &shm_engine, "job"_a, "rank"_a, "size"_a, "join_timeout"_a = 60.0,
-             "Processes of one host over shared memory; returns when all have joined.", Unlocked());
+             "failure_timeout"_a = 1.0,
+             "Processes of one host over shared memory; returns when all have joined. A rank that "
+             "shows no sign of life for failure_timeout seconds has failed.",
+             Unlocked());
   module.def("launched_engine", &launched_engine,
              "This rank's engine by the environment a launcher left; None for a process alone.",
              Unlocked());

@@ -50,7 +50,7 @@ std::shared_ptr<SessionHandle> make_session(
     const std::vector<PythonTensor>& parameters, const std::vector<PythonTensor>& buffers,
     std::optional<Cluster> cluster, std::optional<Trace> trace, bool measure_network, bool sense,
     int sense_window, bool broadcast, const std::optional<std::string>& resume, bool record,
-    double timeout) {
+    double timeout, int compute_threads) {
   SessionOptions options;
   options.cluster = std::move(cluster);
   options.trace = std::move(trace);
@@ -61,6 +61,7 @@ std::shared_ptr<SessionHandle> make_session(
   if (resume) options.resume = std::as_bytes(std::span(*resume));
   options.record = record;
   options.timeout = Seconds(timeout);
+  options.compute_threads = compute_threads;
   options.collectives = &engine->collectives();
   const py::gil_scoped_release unlocked;
   return std::make_shared<SessionHandle>(
@@ -215,7 +216,7 @@ void bind_session(py::module_& module) {
               "buffers"_a = std::vector<PythonTensor>{}, "cluster"_a = py::none(),
               "trace"_a = py::none(), "measure_network"_a = true, "sense"_a = true,
               "sense_window"_a = 20, "broadcast"_a = true, "resume"_a = py::none(),
-              "record"_a = false, "timeout"_a = 600.0);
+              "record"_a = false, "timeout"_a = 600.0, "compute_threads"_a = 1);
   bind_layout(session);
   bind_step(session);
   bind_whole_model(session);

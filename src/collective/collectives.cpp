@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include "collective/call.h"
 #include "collective/host.h"
 #include "collective/point_to_point.h"
@@ -11,6 +13,7 @@ struct Collectives::State {
   Engine& engine;
   HostCollectives host;
   PointToPoint messages;
+  std::atomic<std::uint32_t> kept_lanes = 0;
 
   explicit State(Engine& e) : engine(e), host(e), messages(e) {}
 
@@ -120,6 +123,18 @@ void Collectives::choose_by(const Cluster& cluster) {
 
 Algorithm Collectives::algorithm_of(const Group& group, Bytes size) const {
   return state_->messages.algorithm_of(group, size);
+}
+
+std::uint32_t Collectives::kept_lanes() const {
+  return state_->kept_lanes;
+}
+
+void Collectives::keep_lanes(std::uint32_t lanes) {
+  state_->kept_lanes |= lanes;
+}
+
+void Collectives::release_lanes(std::uint32_t lanes) {
+  state_->kept_lanes &= ~lanes;
 }
 
 void Collectives::all_reduce(const Group& group, Elements data, const CollectiveOptions& options) {

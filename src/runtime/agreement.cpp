@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "base/json.h"
 #include "riffle/error.h"
@@ -122,6 +123,10 @@ Agreement agree(Engine& engine, const Control& control, const NamedStrategy& str
     chosen["trace"] = to_json(options.trace ? *options.trace : modelled_trace(model));
     chosen["layers_each"] = Json::array();
   }
+  const bool told = options.cluster || options.trace;
+  chosen["overlap"] =
+      told ? 1.0
+           : overlap_share(engine, options.compute_threads, std::thread::hardware_concurrency());
   const Json agreed = parse_json(control.broadcast(chosen.dump()), "rank 0's choices");
   Cluster cluster = cluster_from_json(agreed["cluster"].get<std::string>(), "rank 0's cluster");
   if (cluster.size() != engine.size())
@@ -129,6 +134,7 @@ Agreement agree(Engine& engine, const Control& control, const NamedStrategy& str
   Agreement result{.world = World(std::move(cluster), {0, control.ranks}),
                    .trace = trace_from_json(agreed["trace"].get<std::string>(), "rank 0's trace"),
                    .session = agreed["session"].get<std::uint64_t>(),
+                   .overlap = agreed["overlap"].get<double>(),
                    .step = resumed ? resumed->step : 0,
                    .layers_each = agreed["layers_each"].get<std::vector<int>>(),
                    .sensing_window = window};

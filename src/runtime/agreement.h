@@ -29,6 +29,7 @@ struct Agreement {
   World world;
   Trace trace;
   std::uint64_t session = 0;  // a number of its own
+  double overlap = 1;         // overlap_share()
   Step step = 0;
   std::vector<int> layers_each;  // the buckets of a session that is resumed; empty: not yet made
   int sensing_window = 0;        // in steps; 0: nothing is sensed

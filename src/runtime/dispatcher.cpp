@@ -9,8 +9,10 @@ namespace {
 
 // How long a wait sleeps before it looks whether everybody is still there.
 constexpr std::chrono::milliseconds kLookAround{20};
-// How long the end of a session waits for exchanges that are under way.
+// How long the end of a session waits for exchanges that are under way; and for the first moment
+// also where a peer has ended: it may have taken part before.
 constexpr Seconds kGrace{10};
+constexpr Seconds kMoment{1};
 
 CommContext context_of(const Flight& flight) {
   return {.group = &flight.exchange.group,
@@ -25,9 +27,18 @@ Dispatcher::Dispatcher(Engine& engine, FlightRunner runner, Notices& notices, Re
     : engine_(engine), runner_(runner), notices_(notices), recorder_(recorder) {}
 
 Dispatcher::~Dispatcher() {
+  drain();
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+    for (auto& [number, lane] : lanes_) lane.wake.notify_all();
+    if (error_) give_up();
+  }
+  for (auto& [number, lane] : lanes_) lane.thread.join();
+}
+
+void Dispatcher::drain() {
   std::unique_lock lock(mutex_);
-  stopping_ = true;
-  for (auto& [number, lane] : lanes_) lane.wake.notify_all();
   const auto idle = [&] {
     return std::ranges::all_of(lanes_, [](const auto& each) {
       const Lane& lane = each.second;
@@ -35,17 +46,15 @@ Dispatcher::~Dispatcher() {
              (lane.queue.empty() || lane.queue.front()->stage != Flight::Stage::started);
     });
   };
+  const Deadline moment = after(kMoment);
   const Deadline deadline = after(kGrace);
   while (!error_ && !idle() && Clock::now() < deadline) {
     done_.wait_for(lock, kLookAround);
-    look_at_running(lock);
+    if (Clock::now() > moment) look_at_running(lock);
   }
-  if (!idle()) {
-    if (!error_) error_ = std::make_exception_ptr(InternalError("the session has ended"));
-    give_up();
-  }
-  lock.unlock();
-  for (auto& [number, lane] : lanes_) lane.thread.join();
+  if (error_ || idle()) return;
+  error_ = std::make_exception_ptr(InternalError("the session has ended"));
+  for (auto& [number, lane] : lanes_) lane.wake.notify_all();
 }
 
 // Whether those that the lanes wait for are still there.

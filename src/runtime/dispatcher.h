@@ -19,7 +19,6 @@ namespace riffle::runtime {
 class Dispatcher {
  public:
   Dispatcher(Engine& engine, FlightRunner runner, Notices& notices, Recorder& recorder);
-  // Lets what peers are in come to its end for a moment, then gives it up.
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
@@ -31,6 +30,9 @@ class Dispatcher {
   // Blocks until it is done; throws what failed.
   void wait(Flight& flight);
   void throw_if_failed();
+  // Before the end: lets what was started come to its end for a moment, then gives it up. Peers are
+  // told of the end only after it, or they would give up what we still take part in.
+  void drain();
   // How a session that ends now ends.
   [[nodiscard]] Ending ending(Step steps);
   // Forgets what was planned and not started.

@@ -67,7 +67,7 @@ void take_snapshot(Flight& flight, Engine& engine, FlatPool& pool, const std::ve
 
 void FlightRunner::run(Flight& flight) const {
   const Exchange& exchange = flight.exchange;
-  CollectiveOptions options{.lane = exchange.lane,
+  CollectiveOptions options{.lane = lanes.at(exchange.lane),
                             .weights = exchange.weights,
                             .algorithm = exchange.algorithm,
                             .timeout = timeout,

@@ -6,6 +6,7 @@
 
 #include "riffle/collective.h"
 #include "riffle/program.h"
+#include "runtime/lanes.h"
 #include "runtime/layout.h"
 #include "runtime/merge.h"
 
@@ -51,6 +52,7 @@ void take_snapshot(Flight& flight, Engine& engine, FlatPool& pool, const std::ve
 struct FlightRunner {
   Collectives& collectives;
   const Partition& racks;
+  const Lanes& lanes;
   Seconds timeout;
   std::uint32_t epoch = 0;
 

@@ -29,12 +29,15 @@ Cluster host_cluster(const Engine& engine, const Link& inside, const Link& betwe
   return cluster;
 }
 
+// As exchanges will run: in memory of the engine, beside threads that compute.
 Seconds median_time(const Control& control, const Group& group, std::span<double> values) {
   constexpr int kTimes = 5;
   std::array<Seconds, kTimes> times{};
+  CollectiveOptions options = control.options();
+  options.background = true;
   for (Seconds& time : times) {
     const auto start = Clock::now();
-    control.collectives.all_reduce(group, elements(values), control.options());
+    control.collectives.all_reduce(group, elements(values), options);
     time = Clock::now() - start;
   }
   std::ranges::sort(times);
@@ -43,12 +46,14 @@ Seconds median_time(const Control& control, const Group& group, std::span<double
 
 // The link that makes the closed form of an all-reduce fit two sizes; `otherwise` for a group that
 // this rank is not in, or that has nobody to talk to.
-Link measured_link(const Control& control, Rank self, const Group& group, const Link& otherwise) {
-  if (group.size() < 2 || !group.contains(self)) return otherwise;
-  std::vector<double> values(128 << 10);  // 1 MiB
+Link measured_link(Engine& engine, const Control& control, const Group& group,
+                   const Link& otherwise) {
+  if (group.size() < 2 || !group.contains(engine.rank())) return otherwise;
+  const Buffer buffer = engine.allocate(std::size_t{1} << 20);
+  const std::span<double> values = buffer.as<double>();
   const std::size_t small = 128;
   (void)median_time(control, group, values);  // touches the memory
-  const Seconds low = median_time(control, group, std::span(values).first(small));
+  const Seconds low = median_time(control, group, values.first(small));
   const Seconds high = median_time(control, group, values);
   const ClosedForm form =
       closed_form(group.size() <= kLargestDirect ? Algorithm::direct : Algorithm::halving_doubling,
@@ -83,13 +88,13 @@ Cluster measured_cluster(Engine& engine, const Control& control) {
   const Partition hosts = by_host(engine);
   Link inside = kInside;
   for (const Group& host : hosts)
-    if (host.contains(engine.rank())) inside = measured_link(control, engine.rank(), host, inside);
+    if (host.contains(engine.rank())) inside = measured_link(engine, control, host, inside);
   Link between = kBetween;
   if (hosts.size() > 1) {
     std::vector<Rank> firsts;
     for (const Group& host : hosts) firsts.push_back(host.ranks().front());
     // By host order, which is by first rank: ascending.
-    between = measured_link(control, engine.rank(), Group(std::move(firsts)), between);
+    between = measured_link(engine, control, Group(std::move(firsts)), between);
   }
   return host_cluster(engine, inside, between);
 }
@@ -110,6 +115,20 @@ Cluster sensed_cluster(Engine& engine, const Control& control, const Partition& 
   }
   const PairLinks across = probe_pairs(engine, control, speakers(topology), look_around);
   return cluster_of(topology, pairs, across);
+}
+
+double overlap_share(const Engine& engine, int compute_threads, unsigned cores) {
+  if (cores == 0 || by_host(engine).size() > 1) return 1;
+  const double each = static_cast<double>(cores) / engine.size();
+  return std::clamp(each - compute_threads, 0.0, 1.0);
+}
+
+Trace overlapped(Trace trace, double share) {
+  for (Layer& layer : trace.layers) {
+    layer.forward *= share;
+    layer.backward *= share;
+  }
+  return trace;
 }
 
 }  // namespace riffle::runtime

@@ -16,9 +16,9 @@ constexpr Word kEcho = 1;
 
 // What disturbs a host disturbs all its messages for a while, so pairs meet several times.
 constexpr int kPasses = 2;
-constexpr int kEchoes = 4;
+constexpr int kEchoes = 12;
 constexpr int kFewEchoes = 2;  // where they take long
-constexpr Seconds kLong{0.01};
+constexpr Seconds kLong{0.02};
 constexpr std::array<Word, 3> kSizes{16 << 10, 256 << 10, 1 << 20};
 // A transfer that takes so much longer than an echo, and no less than the echo, says enough.
 constexpr Seconds kEnough{0.002};
@@ -56,6 +56,7 @@ class Bouncer {
         data_(kSizes.back()) {}
 
   void measure(Rank peer, Best& best) {
+    bounce(peer, kEcho);  // it may be busy with another
     const auto begin = Clock::now();
     for (int i = 0; i < kEchoes; ++i) {
       if (i >= kFewEchoes && Clock::now() - begin > kLong) break;

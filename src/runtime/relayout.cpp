@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "riffle/error.h"
+#include "runtime/network.h"
 #include "runtime/state.h"
 
 namespace riffle {
@@ -43,7 +44,8 @@ bool Session::State::relayout() {
   }
   trace.source = "measured: gradients of the first steps";
   trace = trace_from_json(control.broadcast(to_json(trace)), "rank 0's times");
-  const BucketPlan plan = strategy->buckets(trace, *cost, agreed.world);
+  const BucketPlan plan =
+      strategy->buckets(runtime::overlapped(trace, agreed.overlap), *cost, agreed.world);
   const auto same = [](const Bucket& a, const Bucket& b) {
     return a.first == b.first && a.last == b.last;
   };
@@ -51,8 +53,9 @@ bool Session::State::relayout() {
   return move_to(std::move(trace), plan);
 }
 
-// Values move with their tensors. What is delayed belongs to the old buckets: with it under way
-// they stay.
+// Weights move with their tensors, and gradients where their update is still to be made; other
+// gradients have been used, and their memory is free for the new buckets. What is delayed belongs
+// to the old buckets: with it under way they stay.
 bool Session::State::move_to(Trace trace, const BucketPlan& plan) {
   const bool postpones_all = std::ranges::count(postponed, 1) > 0;
   if (postpones_all != (std::ranges::count(postponed, 0) == 0)) return false;
@@ -63,8 +66,9 @@ bool Session::State::move_to(Trace trace, const BucketPlan& plan) {
   if (waiting.front() > 0 || needs.outer) return false;
   dispatcher.forget_planned();
   const runtime::Layout old = std::move(layout);
-  auto old_gradients = std::move(gradient_memory);
-  auto old_weights = std::move(weight_memory);
+  if (!postpones_all) gradient_memory.clear();
+  const auto old_gradients = std::move(gradient_memory);
+  const auto old_weights = std::move(weight_memory);
   agreed.trace = std::move(trace);
   layout = runtime::Layout(model, plan);
   gradient_memory.clear();
@@ -76,12 +80,12 @@ bool Session::State::move_to(Trace trace, const BucketPlan& plan) {
     for (const auto& parts : layout.weight_parts) weight_memory.emplace_back(engine, parts);
   const auto move = [](const auto& from, const auto& from_memory, const auto& to,
                        const auto& to_memory) {
-    if (to_memory.empty()) return;
+    if (from_memory.empty()) return;
     for (std::size_t i = 0; i < to.size(); ++i)
       runtime::copy(to_memory[to[i].bucket].at(to[i]), from_memory[from[i].bucket].at(from[i]));
   };
   move(old.gradients, old_gradients, layout.gradients, gradient_memory);
-  for (std::size_t p = 0; needs.gradients && p < model.parameters.size(); ++p) {
+  for (std::size_t p = 0; !old_gradients.empty() && p < model.parameters.size(); ++p) {
     const runtime::Place& from = old.gradients[p];
     const runtime::Place& to = layout.gradients[p];
     const double flag = runtime::value_at(old_gradients[from.bucket].parts()[from.part], from.flag);

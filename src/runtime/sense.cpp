@@ -22,7 +22,6 @@ using runtime::Sensing;
 namespace runtime {
 namespace {
 
-constexpr int kSensingLane = 14;
 constexpr int kLongestPatience = 64;
 
 Cluster trial_cluster(int workers, int racks) {
@@ -110,7 +109,7 @@ void Session::State::start_gathering() {
   const std::vector<double> own = own_numbers();
   const std::size_t all = own.size() * static_cast<std::size_t>(control.ranks.size());
   auto flight = std::make_shared<Flight>();
-  flight->exchange = {.bucket = -1, .group = control.ranks, .lane = runtime::kSensingLane};
+  flight->exchange = {.bucket = -1, .group = control.ranks, .lane = lanes.own()};
   flight->step = step - 1;
   flight->parts = {{.dtype = DType::f64, .count = all}};
   flight->sent = Bytes{std::llround(

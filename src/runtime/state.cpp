@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "riffle/error.h"
 #include "runtime/checkpoint.h"
 #include "runtime/cluster_change.h"
+#include "runtime/network.h"
 
 namespace riffle::runtime {
 
@@ -21,6 +24,7 @@ Needs needs_of(const Strategy& strategy, const World& world, const BucketPlan& b
       needs.gradients |= exchange.payload == Payload::gradient;
       needs.weights |= exchange.payload == Payload::weight;
       needs.state |= exchange.payload == Payload::state;
+      needs.lanes = std::max(needs.lanes, exchange.lane + 1);
       needs.outer |= exchange.merge.kind == Merge::Kind::outer;
     }
   return needs;
@@ -30,7 +34,7 @@ namespace {
 
 BucketPlan buckets_of(const Agreement& agreed, const Strategy& strategy, const CostModel& cost) {
   if (!agreed.layers_each.empty()) return make_buckets(agreed.trace, agreed.layers_each);
-  return strategy.buckets(agreed.trace, cost, agreed.world);
+  return strategy.buckets(overlapped(agreed.trace, agreed.overlap), cost, agreed.world);
 }
 
 }  // namespace
@@ -54,6 +58,7 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
       cost(agreed.world.cluster),
       layout(model, runtime::buckets_of(agreed, *strategy.strategy, *cost)),
       needs(runtime::needs_of(*strategy.strategy, agreed.world, layout.buckets)),
+      lanes(control, needs.lanes, agreed.sensing_window > 0),
       optimizer_state(model.parameters.size()),
       recorder(engine.rank(), options.record),
       notices(engine, control.ranks, agreed.session),
@@ -62,7 +67,7 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
       is_used(model.parameters.size()),
       ready_at(model.parameters.size()),
       backward_times(model.parameters.size()),
-      dispatcher(engine, {collectives, racks, options.timeout}, notices, recorder) {
+      dispatcher(engine, {collectives, racks, lanes, options.timeout}, notices, recorder) {
   allocate();
   if (options.resume.empty()) {
     if (options.broadcast) broadcast_model();
@@ -80,6 +85,7 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
 
 Session::State::~State() {
   dispatcher.forget_planned();
+  dispatcher.drain();
   const runtime::Ending ending = dispatcher.ending(step);
   notices.end(ending, ending.culprit < 0 ? Seconds(1) : Seconds(0.2));
 }

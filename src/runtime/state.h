@@ -8,6 +8,7 @@
 #include "riffle/session.h"
 #include "runtime/agreement.h"
 #include "runtime/dispatcher.h"
+#include "runtime/lanes.h"
 #include "runtime/layout.h"
 #include "runtime/notices.h"
 #include "runtime/recorder.h"
@@ -21,6 +22,7 @@ struct Needs {
   bool weights = false;
   bool state = false;
   bool outer = false;
+  int lanes = 0;
 };
 Needs needs_of(const Strategy& strategy, const World& world, const BucketPlan& buckets);
 
@@ -92,6 +94,7 @@ class Session::State {
   std::optional<CostModel> cost;  // always there; made anew with the world
   runtime::Layout layout;
   runtime::Needs needs;
+  runtime::Lanes lanes;
   std::vector<runtime::Flat> gradient_memory;  // by bucket; empty where not kept
   std::vector<runtime::Flat> weight_memory;
   std::vector<runtime::OuterMemory> outer;
@@ -147,9 +150,11 @@ class Session::State {
   [[nodiscard]] Elements value_of(std::size_t tensor) const;
   template <typename Visit>
   void for_each_gradient(const Visit& visit);
-  // Calls visit(tensor, average, own) for parameters and buffers, as value_of counts them.
+  // Calls visit(tensor, offset, average, own) for the parts of parameters and buffers from tensor
+  // `first` on, as value_of counts them.
   template <typename Visit>
-  void for_each_average(const Visit& visit);
+  void for_each_average(std::size_t first, const Visit& visit);
+  [[nodiscard]] std::size_t first_to_average() const;
   // Merges what is due before the next forward. UsageError where updates are postponed.
   void settle();
   // Flights of earlier steps that are not merged yet, all of them done.

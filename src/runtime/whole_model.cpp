@@ -1,4 +1,5 @@
 // What concerns the whole model, between steps: averages, consensus.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -24,28 +25,61 @@ std::vector<FlightPtr> Session::State::delayed() {
   return all;
 }
 
+namespace {
+
+// The average travels in pieces: a copy of the whole model would be the most memory that training
+// needs. Small enough not to count, large enough for the network.
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+Elements part_of(const Elements& of, std::size_t first, std::size_t count) {
+  return {of.data + first * static_cast<std::size_t>(size_of(of.dtype).count), count, of.dtype};
+}
+
+}  // namespace
+
+// Tensors of one type that follow each other share a piece; one that is larger than a piece has
+// several.
 template <typename Visit>
-void Session::State::for_each_average(const Visit& visit) {
-  const auto visit_bucket = [&](std::size_t bucket, const runtime::Flat& flat, auto&& action) {
-    for (std::size_t p = 0; p < model.parameters.size(); ++p)
-      if (layout.weights[p].bucket == static_cast<int>(bucket))
-        action(p, flat.at(layout.weights[p]));
-    for (std::size_t i = 0; i < model.buffers.size(); ++i)
-      if (layout.buffers[i].bucket == static_cast<int>(bucket))
-        action(model.parameters.size() + i, flat.at(layout.buffers[i]));
+void Session::State::for_each_average(std::size_t first, const Visit& visit) {
+  struct Part {
+    std::size_t tensor = 0;
+    std::size_t offset = 0;  // elements into the tensor
+    Elements own;
+    Elements average;
   };
-  for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
-    runtime::Flat flat = pool.take(engine, layout.weight_parts[b]);
-    visit_bucket(b, flat, [&](std::size_t tensor, Elements place) {
-      runtime::copy(place, value_of(tensor));
-    });
-    for (const Elements& part : flat.parts())
-      collectives.all_reduce(control.ranks, part, control.options());
-    visit_bucket(b, flat, [&](std::size_t tensor, Elements place) {
-      visit(tensor, place, value_of(tensor));
-    });
-    pool.give_back(layout.weight_parts[b], std::move(flat));
+  const Buffer buffer = engine.allocate(kPieceBytes);
+  std::vector<Part> parts;
+  Elements piece{buffer.data(), 0, DType::f32};
+  const auto send = [&] {
+    if (parts.empty()) return;
+    collectives.all_reduce(control.ranks, piece, control.options());
+    for (const Part& part : parts) visit(part.tensor, part.offset, part.average, part.own);
+    parts.clear();
+    piece.count = 0;
+  };
+  for (std::size_t t = first; t < model.parameters.size() + model.buffers.size(); ++t) {
+    const Elements tensor = value_of(t);
+    const std::size_t most = kPieceBytes / static_cast<std::size_t>(size_of(tensor.dtype).count);
+    if (piece.dtype != tensor.dtype) send();
+    piece.dtype = tensor.dtype;
+    for (std::size_t offset = 0; offset < tensor.count;) {
+      if (piece.count == most) send();
+      const std::size_t count = std::min(tensor.count - offset, most - piece.count);
+      const Elements own = part_of(tensor, offset, count);
+      const Elements average = part_of(piece, piece.count, count);
+      runtime::copy(average, own);
+      parts.push_back({t, offset, own, average});
+      piece.count += count;
+      offset += count;
+    }
   }
+  send();
+}
+
+// Where all workers have the same parameters they are their average, bit for bit.
+std::size_t Session::State::first_to_average() const {
+  const bool equal = strategy->traits_with(agreed.world, layout.buckets).exact;
+  return equal ? model.parameters.size() : 0;
 }
 
 void Session::State::finish() {
@@ -58,10 +92,8 @@ void Session::State::finish() {
   }
   notices.meet(step, options.timeout);
   if (agreed.world.size() == 1) return;
-  const bool equal = strategy->traits_with(agreed.world, layout.buckets).exact;
-  for_each_average([&](std::size_t tensor, Elements average, Elements own) {
-    if (tensor >= model.parameters.size() || !equal) runtime::copy(own, average);
-  });
+  for_each_average(first_to_average(), [](std::size_t, std::size_t, Elements average,
+                                          Elements own) { runtime::copy(own, average); });
 }
 
 void Session::State::averaged(std::span<std::byte* const> into) {
@@ -70,13 +102,15 @@ void Session::State::averaged(std::span<std::byte* const> into) {
     usage_error("averaged: {} places for {} parameters and buffers", into.size(), tensors);
   dispatcher.throw_if_failed();
   settle();
-  const bool equal = strategy->traits_with(agreed.world, layout.buckets).exact;
-  for_each_average([&](std::size_t tensor, Elements average, Elements own) {
+  const auto write = [&](std::size_t tensor, std::size_t offset, Elements from, Elements) {
     if (into[tensor] == nullptr) return;
-    const bool as_it_is = equal && tensor < model.parameters.size();
-    const Elements& from = as_it_is ? own : average;
-    std::memcpy(into[tensor], from.data, runtime::bytes_of(from));
-  });
+    std::byte* const to =
+        into[tensor] + offset * static_cast<std::size_t>(size_of(from.dtype).count);
+    std::memcpy(to, from.data, runtime::bytes_of(from));
+  };
+  const std::size_t first = first_to_average();
+  for (std::size_t tensor = 0; tensor < first; ++tensor) write(tensor, 0, value_of(tensor), {});
+  for_each_average(first, write);
 }
 
 double Session::State::consensus_distance() {
@@ -84,7 +118,7 @@ double Session::State::consensus_distance() {
   settle();
   double apart = 0;
   double length = 0;
-  for_each_average([&](std::size_t tensor, Elements average, Elements own) {
+  for_each_average(0, [&](std::size_t tensor, std::size_t, Elements average, Elements own) {
     if (tensor >= model.parameters.size()) return;
     length += runtime::square_sum(average);
     runtime::subtract(average, own);

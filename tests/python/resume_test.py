@@ -55,7 +55,7 @@ def data_of(task):
     return Loaded(table, Table(inputs[:40], table.targets[:40]), "noise")
 
 
-def options_of(task, model, spec, cluster, folder, resume):
+def options_of(task, model, spec, cluster, folder, resume, swa=None):
     settings = Settings(
         task=task,
         model=model,
@@ -68,6 +68,7 @@ def options_of(task, model, spec, cluster, folder, resume):
         steps=STEPS,
         seed=5,
         cluster=cluster,
+        swa=swa,
     )
     return Options(
         settings=settings,
@@ -129,7 +130,8 @@ def run_all(options, victim=None, moment="", step=0):
 def states(folder):
     """Everything that the last checkpoint of a run holds, and the model it left."""
     found = [checkpoint.load(folder, rank, WORKERS)[1] for rank in range(WORKERS)]
-    return [*found, torch.load(Path(folder) / "model.pt", weights_only=True)]
+    models = sorted(Path(folder).glob("*.pt"))
+    return [*found, *(torch.load(path, weights_only=True) for path in models)]
 
 
 def differences(a, b, where=""):
@@ -151,11 +153,11 @@ def differences(a, b, where=""):
 
 
 class Resume(unittest.TestCase):
-    def check(self, cases, task="digits", model="mlp", moments=1):
+    def check(self, cases, task="digits", model="mlp", moments=1, swa=None):
         choice = random.Random(f"{task} {cases}")
         for spec, cluster in cases:
             with tempfile.TemporaryDirectory() as whole:
-                answers = run_all(options_of(task, model, spec, cluster, whole, resume=False))
+                answers = run_all(options_of(task, model, spec, cluster, whole, False, swa))
                 self.assertEqual([a for a in answers if not a[0]], [], spec)
                 expected = states(whole)
             for moment in choice.sample(MOMENTS, moments):
@@ -163,15 +165,15 @@ class Resume(unittest.TestCase):
                 victim = choice.randrange(WORKERS)
                 with self.subTest(spec=spec, moment=moment, step=step, victim=victim):
                     self.kill_and_resume(
-                        (task, model, spec, cluster), victim, moment, step, expected
+                        (task, model, spec, cluster), victim, moment, step, expected, swa
                     )
 
-    def kill_and_resume(self, case, victim, moment, step, expected):
+    def kill_and_resume(self, case, victim, moment, step, expected, swa):
         with tempfile.TemporaryDirectory() as folder:
-            answers = run_all(options_of(*case, folder, resume=False), victim, moment, step)
+            answers = run_all(options_of(*case, folder, False, swa), victim, moment, step)
             self.assertIn("no answer", answers[victim][1])
             self.assertFalse((Path(folder) / "model.pt").exists())
-            answers = run_all(options_of(*case, folder, resume=True))
+            answers = run_all(options_of(*case, folder, True, swa))
             self.assertEqual([a for a in answers if not a[0]], [])
             self.assertEqual(differences(states(folder), expected), [])
 
@@ -189,6 +191,9 @@ class Resume(unittest.TestCase):
 
     def test_batch_norm(self):
         self.check([("ds-sync:pattern=bottleneck,delay=2", RACKS)], "images", "wrn-10-1")
+
+    def test_batch_norm_and_swa(self):
+        self.check([("dasgd:tau=4,delay=2", FLAT)], "images", "wrn-10-1", swa=0.7)
 
     def test_the_comparison_sees_one_bit(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -6,6 +6,7 @@ import signal
 import time
 import unittest
 import warnings
+from pathlib import Path
 
 import reference
 import torch
@@ -56,6 +57,40 @@ def averages(engine, spec):
     return own, averaged, final, swa, sums / STEPS, spread, (stats.steps, stats.step_time)
 
 
+def recomputed(engine, spec):
+    """Averages with BatchNorm's statistics of all workers' batches, and what must stay."""
+    model = normalized()
+    model.append(torch.nn.Dropout(0.5))
+    optimizer = momentum(model.parameters())
+    with riffle.sync(model, optimizer, spec, engine=engine, swa=True, swa_from=4) as session:
+        steps(model, optimizer, session.rank)
+        before = copy.deepcopy(model.state_dict())
+        random = torch.get_rng_state()
+        found = [get(own_batches(session.rank)) for get in (session.averaged, session.swa)]
+        same = all(torch.equal(before[key], value) for key, value in model.state_dict().items())
+        same &= torch.equal(random, torch.get_rng_state()) and model.training
+        same &= model[1].momentum == 0.1
+        try:
+            session.swa([])
+            said = "nothing"
+        except riffle.UsageError as error:
+            said = str(error)
+    return found, same, said
+
+
+def own_batches(rank):
+    """One, two, three ... of them."""
+    return [batch(rank, 100 + i) for i in range(rank + 1)]
+
+
+def statistics(state, batches):
+    """As torch computes them."""
+    model = normalized()
+    model.load_state_dict(state)
+    torch.optim.swa_utils.update_bn(batches, model)
+    return model.state_dict()
+
+
 # --- Joining, resuming.
 
 
@@ -85,7 +120,7 @@ def uneven_on_one_worker(workers):
 
 
 def resumed(engine, spec, make_optimizer):
-    """Weights of 2*STEPS steps in one go, and with a stop in the middle."""
+    """Weights and their average of 2*STEPS steps in one go, and with a stop in the middle."""
 
     def fresh(state=None):
         model = perceptron()
@@ -95,9 +130,20 @@ def resumed(engine, spec, make_optimizer):
             optimizer.load_state_dict(state["optimizer"])
         resume = None if state is None else state["session"]
         session = riffle.sync(
-            model, optimizer, spec, engine=engine, resume=resume, measure_network=False
+            model,
+            optimizer,
+            spec,
+            engine=engine,
+            swa=True,
+            swa_from=STEPS // 2,
+            resume=resume,
+            measure_network=False,
         )
         return model, optimizer, session
+
+    def weights(model, session):
+        model.state_dict()  # settles what is due
+        return torch.cat([flat(model), *(v.flatten() for v in session.swa().values())])
 
     model, optimizer, session = fresh()
     steps(model, optimizer, engine.rank, 0, STEPS)
@@ -105,15 +151,13 @@ def resumed(engine, spec, make_optimizer):
     saved["optimizer"] = optimizer.state_dict()
     saved = copy.deepcopy(saved)
     steps(model, optimizer, engine.rank, STEPS, 2 * STEPS)
-    model.state_dict()
-    whole = flat(model)
+    whole = weights(model, session)
     session.close()
     del session
 
     model, optimizer, session = fresh(saved)
     steps(model, optimizer, engine.rank, STEPS, 2 * STEPS)
-    model.state_dict()
-    halves = flat(model)
+    halves = weights(model, session)
     session.close()
     return whole, halves
 
@@ -258,22 +302,64 @@ def cycles(engine, count):
 
 
 def train_until_killed(job, rank, size, spec):
-    """Trains for ever; gives the error, when it came, and the time from the kill on."""
+    """Trains for ever; rank 1 is killed in mid-step. The error, and seconds from the kill to it."""
     model = perceptron()
     optimizer = momentum(model.parameters())
     engine = riffle.shm_engine(job, rank, size)
     riffle.sync(model, optimizer, spec, engine=engine)
-    began = time.monotonic()
+    moment = f"/dev/shm/{job}-killed"
+
+    def die(*_):
+        Path(moment).write_text(f"{time.monotonic()}")
+        os.kill(os.getpid(), signal.SIGKILL)
+
     for step in range(1_000_000):
-        if rank == 1 and time.monotonic() - began > 0.5:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if rank == 1 and step == 20:
+            model[2].weight.register_hook(die)  # in the middle of backward
         try:
             steps(model, optimizer, rank, step, step + 1)
         except riffle.CommError as error:
-            took = time.monotonic() - began - 0.5
+            raised = time.monotonic()
             time.sleep(1)  # our own end must not be what others see first
-            return str(error), error.rank, took
+            return str(error), error.rank, raised - float(Path(moment).read_text())
     return None
+
+
+def closed_in_mid_step(engine, spec):
+    """A session that ends after backward, as an exception ends it, and the next one."""
+    for _ in range(3):
+        model = perceptron()
+        optimizer = momentum(model.parameters())
+        session = riffle.sync(model, optimizer, spec, engine=engine)
+        steps(model, optimizer, engine.rank, 0, 3)
+        loss_of(model, batch(engine.rank, 3)).backward()
+        session.close()
+    return flat(model)
+
+
+def side_by_side(engine, specs):
+    """Weights of models that are trained in turns on one engine, and of each alone."""
+
+    def train(some, turns):
+        models = [perceptron() for _ in some]
+        optimizers = [momentum(model.parameters()) for model in models]
+        sessions = [
+            riffle.sync(m, o, spec, engine=engine, measure_network=False)
+            for m, o, spec in zip(models, optimizers, some, strict=True)
+        ]
+        first = 0
+        for turn in turns:
+            for model, optimizer in zip(models, optimizers, strict=True):
+                steps(model, optimizer, engine.rank, first, first + turn)
+            first += turn
+        for session in sessions:
+            session.finish()
+            session.close()
+        return [flat(model) for model in models]
+
+    together = train(specs, (1, 4, 2, 5))
+    alone = [weights for spec in specs for weights in train([spec], (STEPS,))]
+    return together, alone
 
 
 class Sessions(unittest.TestCase):
@@ -299,6 +385,24 @@ class Sessions(unittest.TestCase):
                 if spec == "local-sgd:tau=5":
                     self.assertGreater(spreads.pop(), 1e-4)
 
+    def test_batch_norm_of_averages(self):
+        for spec, workers in (("wfbp", 2), (SESGD, 3)):
+            with self.subTest(spec=spec, workers=workers):
+                every = [x for rank in range(workers) for x in own_batches(rank)]
+                for found, same, said in run(workers, recomputed, spec):
+                    self.check_statistics(found, every)
+                    self.assertTrue(same)
+                    self.assertIn("no batch", said)
+        found, same, _ = recomputed(None, "auto")
+        self.check_statistics(found, own_batches(0))
+        self.assertTrue(same)
+
+    def check_statistics(self, found, batches):
+        for state in found:
+            right = statistics(state, batches)
+            for key in ("1.running_mean", "1.running_var"):
+                self.assertLess(distance(state[key], right[key]), 1e-12)
+
     def test_uneven_batches(self):
         right = uneven_on_one_worker(3)
         for spec in ("wfbp", DEAR):
@@ -315,6 +419,22 @@ class Sessions(unittest.TestCase):
                 with self.subTest(spec=spec, optimizer=make_optimizer.__name__):
                     for whole, halves in run(2, resumed, spec, make_optimizer):
                         self.assertTrue(torch.equal(whole, halves), distance(whole, halves))
+
+    def test_resuming_alone_is_bit_exact(self):
+        whole, halves = resumed(riffle.shm_engine(job_name(), 0, 1), "auto", momentum)
+        self.assertTrue(torch.equal(whole, halves))
+
+    def test_an_average_may_begin_at_a_checkpoint(self):
+        model = perceptron()
+        optimizer = momentum(model.parameters())
+        saved = riffle.sync(model, optimizer).state_dict()
+        session = riffle.sync(model, optimizer, swa=True, resume=saved)
+        steps(model, optimizer, 0, 0, 1)
+        for key, value in session.swa().items():
+            self.assertTrue(torch.equal(value, model.state_dict()[key]))
+        other = riffle.sync(torch.nn.Linear(2, 2), optimizer, swa=True)
+        with self.assertRaisesRegex(riffle.UsageError, "of another model"):
+            riffle.sync(model, optimizer, swa=True, resume=other.state_dict())
 
     def test_mixed_precision(self):
         for spec in ("wfbp", DEAR, SESGD):
@@ -357,16 +477,29 @@ class Sessions(unittest.TestCase):
             self.assertIn("rank 5 of 9", said["other world"])
 
     def test_a_killed_worker_is_named_by_all(self):
-        for spec in ("wfbp", SESGD, "sesgd:group=2"):
+        for spec in ("wfbp", DEAR, SESGD, "sesgd:group=2", "local-sgd:tau=3"):
             with self.subTest(spec=spec):
                 job = job_name()
                 workers = [start(train_until_killed, job, rank, 4, spec) for rank in range(4)]
                 answers = gather(workers, 30)
+                Path(f"/dev/shm/{job}-killed").unlink()
                 for rank in (0, 2, 3):
                     fine, answer = answers[rank]
                     self.assertTrue(fine, answer)
-                    self.assertEqual(answer[1], 1, answer[0])
-                    self.assertRegex(answer[0], r"of \{[\d ]+\}, bucket \d+, step \d+")
+                    message, culprit, seconds = answer
+                    self.assertEqual(culprit, 1, message)
+                    self.assertRegex(message, r"rank 1 .*of \{[\d ]+\}, bucket \d+, step \d+")
+                    self.assertLess(seconds, 2, message)
+
+    def test_sessions_after_one_that_ended_in_mid_step(self):
+        for spec in (SESGD, "sesgd:group=2", DEAR, "wfbp"):
+            with self.subTest(spec=spec):
+                run(4, closed_in_mid_step, spec)
+
+    def test_sessions_side_by_side(self):
+        for together, alone in run(3, side_by_side, [SESGD, DEAR, "wfbp", "dasgd"]):
+            for one, other in zip(together, alone, strict=True):
+                self.assertTrue(torch.equal(one, other))
 
     def test_unequal_batches_fail_by_name(self):
         for spec in ("wfbp", SESGD):

@@ -75,6 +75,20 @@ class Train(unittest.TestCase):
         self.assertEqual(ranks, {0, 1})
         self.assertEqual(list(self.folder.glob("*.rank-*")), [])
 
+    def test_weights_are_averaged_over_steps(self):
+        log, saved = self.folder / "log", self.folder / "saved"
+        words = ["images", "--data", "synthetic", "-n", 2, "--steps", 8, "--batch", 4]
+        answer = run(*words, "--swa", "0.5", "--log", log, "--checkpoint", saved)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertIn("average over 4 steps: test loss", answer.stderr)
+        events = [json.loads(line) for line in log.read_text().splitlines()]
+        rates = [e["learning_rate"] for e in events if e["event"] == "progress" and e["step"] > 4]
+        self.assertEqual(len(set(rates)), 1)
+        shown = answer.stdout.splitlines()[1].split("  ")[-1].strip()
+        self.assertEqual(shown, f"{100 * events[-1]['swa_accuracy']:.2f} %")
+        self.assertTrue((saved / "swa.pt").is_file())
+        self.refused(["--resume", str(saved), "--swa", "0.3"], "swa was 0.5, not 0.3")
+
     def refused(self, words, expected):
         with contextlib.redirect_stderr(io.StringIO()) as stream:
             self.assertEqual(main(words), 2)
@@ -138,6 +152,7 @@ class Train(unittest.TestCase):
             (["--strategy", "x"], "x"),
             (["--workers", "0"], "--workers 0: must be more than 0"),
             (["--epochs", "1", "--steps", "3"], "give one"),
+            (["--swa", "2"], "--swa 2.0: is a share of all steps"),
             (["clicks", "--data", "/x"], "clicks are generated"),
             (["--engine", "c10d", "--checkpoint", "x"], "no checkpoints"),
             (["--resume", "/nowhere"], "/nowhere/latest.json: is missing"),

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "refusal.h"
+#include "runtime/network.h"
 #include "runtime/reference.h"
 #include "support/values.h"
 #include "support/workers.h"
@@ -227,6 +228,37 @@ TEST(Session, RefusesMisuse) {
   });
 }
 
+// Some have exchanges under way while the others begin theirs.
+TEST(Session, SeveralLiveOnOneEngine) {
+  const std::vector<std::string> specs{"sesgd", "dear", "dasgd", "asc-wfbp"};
+  for (const Kind kind : {Kind::loopback, Kind::shm})
+    run_world(kind, 3, [&](Engine& engine) {
+      Collectives collectives(engine);
+      const test::ToyOptions options{.collectives = &collectives};
+      std::vector<Vector> alone;
+      for (const std::string& spec : specs) {
+        Toy toy(engine, spec, options);
+        toy.train(12);
+        toy.forward();
+        alone.push_back(toy.weights());
+      }
+      std::vector<std::unique_ptr<Toy>> toys;
+      for (const std::string& spec : specs)
+        toys.push_back(std::make_unique<Toy>(engine, spec, options));
+      for (const int turn : {1, 3, 6, 2})
+        for (const auto& toy : toys) toy->train(turn);
+      for (std::size_t i = 0; i < toys.size(); ++i) {
+        toys[i]->forward();
+        EXPECT_EQ(toys[i]->weights(), alone[i]) << specs[i];
+      }
+      toys.push_back(std::make_unique<Toy>(engine, "bsp", options));
+      EXPECT_THAT(refusal([&] { Toy(engine, "bsp", options); }),
+                  testing::HasSubstr("close a session that is open on it"));
+      toys.erase(toys.begin());
+      Toy(engine, "bsp", options).train(2);
+    });
+}
+
 TEST(Session, MakesBucketsFromMeasuredTimes) {
   for (const char* spec : {"mg-wfbp", "sesgd", "dear:bucket=optimal"})
     run_world(Kind::loopback, 2, [&](Engine& engine) {
@@ -250,6 +282,23 @@ TEST(Session, MakesBucketsFromMeasuredTimes) {
                 1e-12)
           << spec;
     });
+}
+
+// Where computing has all cores of the host, early messages hide nothing: one start-up is best.
+TEST(Session, PlansForTheCoresThereAre) {
+  run_world(Kind::loopback, 2, [&](Engine& engine) {
+    EXPECT_EQ(runtime::overlap_share(engine, 1, 2), 0);
+    EXPECT_EQ(runtime::overlap_share(engine, 1, 3), 0.5);
+    EXPECT_EQ(runtime::overlap_share(engine, 1, 16), 1);
+    EXPECT_EQ(runtime::overlap_share(engine, 8, 16), 0);
+    Collectives collectives(engine);
+    SessionOptions options{.compute_threads = 10'000, .collectives = &collectives};
+    const Plain plain(engine, "mg-wfbp", kMixed, true, 0, options);
+    EXPECT_EQ(plain.session->buckets().size(), 1);
+    options.cluster = parse_cluster("flat:2,latency=1us,bandwidth=10Gbps");
+    const Plain told(engine, "mg-wfbp", kMixed, true, 0, options);
+    EXPECT_GT(told.session->buckets().size(), 1);
+  });
 }
 
 TEST(Session, RecordsWhatHappened) {

@@ -10,6 +10,7 @@ from riffle.tasks import TASKS, task_named
 from riffle.train import checkpoint
 
 WORKERS = 4
+SWA_SHARE = 0.25
 ENGINES = ("auto", "shm", "c10d")
 
 
@@ -28,6 +29,7 @@ class Settings:
     steps: int | None
     seed: int
     cluster: str | None
+    swa: float | None = None  # over which share of the steps weights are averaged
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,15 @@ def parser() -> argparse.ArgumentParser:
     add("--batch", type=int, metavar="B", help="examples per worker and step")
     add("--learning-rate", type=float, metavar="R")
     add("--seed", type=int, metavar="N", help="default 0")
+    add(
+        "--swa",
+        type=float,
+        nargs="?",
+        const=SWA_SHARE,
+        metavar="SHARE",
+        help="average weights over the last SHARE of the steps, at a constant rate "
+        f"(default {SWA_SHARE})",
+    )
     add("--checkpoint", metavar="DIR", help="save there, also on Ctrl-C; the model at the end")
     add("--checkpoint-every", type=int, metavar="K", help="steps (default: at evaluations)")
     add("--resume", metavar="DIR", help="go on from the newest checkpoint there, and save there")
@@ -104,6 +115,8 @@ def _settings(given: argparse.Namespace, remembered: dict[str, Any]) -> Settings
     model = given.model or next(iter(task.models))
     if model not in task.models:
         raise UsageError(f"no model '{model}' of {task.name}; known: {', '.join(task.models)}")
+    if given.swa is not None and given.swa > 1:
+        raise UsageError(f"--swa {given.swa}: is a share of all steps, at most 1")
     if given.epochs is not None and given.steps is not None:
         raise UsageError("--epochs and --steps say the same thing; give one")
     steps = task.steps if given.epochs is None and given.steps is None else given.steps
@@ -120,17 +133,17 @@ def _settings(given: argparse.Namespace, remembered: dict[str, Any]) -> Settings
         steps=_positive("--steps", steps),
         seed=given.seed or 0,
         cluster=given.cluster,
+        swa=_positive("--swa", given.swa),
     )
 
 
 def _as_remembered(given: argparse.Namespace, remembered: dict[str, Any]) -> Settings:
     for field in fields(Settings):
-        now = getattr(given, field.name)
-        if now is not None and now != remembered[field.name]:
+        now, then = getattr(given, field.name), remembered.get(field.name)
+        if now is not None and now != then:
             more = "; resuming needs the same number" if field.name == "workers" else ""
             raise UsageError(
-                f"{given.resume}: {field.name.replace('_', '-')} was "
-                f"{remembered[field.name]}, not {now}{more}"
+                f"{given.resume}: {field.name.replace('_', '-')} was {then}, not {now}{more}"
             )
     return Settings(**remembered)
 

@@ -10,14 +10,13 @@ PLAIN_SECONDS = 5.0
 FIGURES = ("accuracy", "perplexity", "auc")
 
 
+def _figure(name: str, value: float) -> str:
+    return f"{value:.2%}".replace("%", " %") if name == "accuracy" else f"{value:.4f}"
+
+
 def figures(event: Event) -> str:
     """The measured figures of an event, as people write them."""
-    words = []
-    for name in FIGURES:
-        if name in event:
-            percent = name == "accuracy"
-            words.append(f"{name} {event[name]:.2%}" if percent else f"{name} {event[name]:.4f}")
-    return "  ".join(words).replace("%", " %")
+    return "  ".join(f"{name} {_figure(name, event[name])}" for name in FIGURES if name in event)
 
 
 def milliseconds(seconds: float) -> str:
@@ -71,7 +70,8 @@ class Screen:
 
     def _evaluation(self, event: Event) -> None:
         self._figures = figures(event)
-        self._line(f"step {event['step']}  test loss {event['loss']:.4f}  {self._figures}")
+        of = event.get("of", "")
+        self._line(f"step {event['step']}  {of}test loss {event['loss']:.4f}  {self._figures}")
 
     def _checkpoint(self, event: Event) -> None:
         if event["step"] == event["steps"] or event["stopped"]:
@@ -84,7 +84,9 @@ class Screen:
 def rows_of(ends: list[Event]) -> list[tuple[str, ...]]:
     """A table of finished runs, its head first."""
     name = next(f for f in FIGURES if f in ends[0])
-    rows = [("workers", "strategy", "steps", "seconds", "examples/s", "exposed/step", name)]
+    swa = f"swa_{name}"
+    more = (f"swa {name}",) if any(swa in end for end in ends) else ()
+    rows = [("workers", "strategy", "steps", "seconds", "examples/s", "exposed/step", name, *more)]
     for end in ends:
         best = f" (best possible {end['best']:.4f})" if end.get("best") else ""
         rows.append(
@@ -96,6 +98,7 @@ def rows_of(ends: list[Event]) -> list[tuple[str, ...]]:
                 f"{end['examples_per_second']:.0f}",
                 milliseconds(end["exposed_communication_seconds"]),
                 figures(end).removeprefix(f"{name} ") + best,
+                *(_figure(name, end[swa]) if swa in end else "" for _ in more),
             )
         )
     return rows

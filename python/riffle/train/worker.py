@@ -66,12 +66,16 @@ class Worker:
         self._evaluate_every = (
             self.steps if self.steps < 4 else min(batches.per_epoch, math.ceil(self.steps / 4))
         )
+        averaged = math.ceil(self.steps * (self.settings.swa or 0))
+        self._swa_from = self.steps - averaged
         self.session = riffle.sync(
             self.model,
             self.optimizer,
             self.settings.strategy,
             engine=self._engine,
             cluster=self.settings.cluster,
+            swa=averaged > 0,
+            swa_from=self._swa_from,
             record=self.options.timeline is not None,
             resume=state,
         )
@@ -80,7 +84,7 @@ class Worker:
             self._check_same_data()
             self._report_start()
             self._loop(batches)
-            return self._end()
+            return self._end(batches)
         finally:
             self.session.close()
 
@@ -112,9 +116,10 @@ class Worker:
         return loss.item()
 
     def _rate(self) -> float:
-        """Up over the first steps, then down to a hundredth by a straight line."""
+        """Up over the first steps, then down towards a hundredth by a straight line; constant
+        while weights are averaged."""
         warm_up = max(1.0, WARM_UP * self.steps)
-        fall = 1 - 0.99 * self.step / self.steps
+        fall = 1 - 0.99 * min(self.step, self._swa_from) / self.steps
         return self.settings.learning_rate * min(1.0, (self.step + 1) / warm_up) * fall
 
     # --- What people see.
@@ -162,7 +167,7 @@ class Worker:
                 self._save(stopped=True)
             raise Stopped
 
-    def _evaluate(self, weights: dict[str, torch.Tensor]) -> dict[str, float]:
+    def _evaluate(self, weights: dict[str, torch.Tensor], of: str = "") -> dict[str, float]:
         judged = copy.deepcopy(self._bare_model())
         judged.load_state_dict(weights)
         judged.eval()
@@ -172,7 +177,7 @@ class Worker:
                 total = total + self.task.measure(judged, batch).double()
         sums = torch.tensor(self.session.average(*torch.as_tensor(total).tolist()))
         result = self.task.result(sums.double())
-        self._send("evaluation", **result)
+        self._send("evaluation", **result, of=of)
         self._since = _Since(self.step)  # off the clock
         return result
 
@@ -183,7 +188,19 @@ class Worker:
         torch.set_rng_state(random)
         return model
 
-    def _end(self) -> dict[str, Any]:
+    def _evaluate_swa(self, batches: Batches) -> dict[str, float]:
+        """The average over steps and workers, its BatchNorm by one pass over the data."""
+        if self.settings.swa is None:
+            return {}
+        averaged = self.steps - self._swa_from
+        count = min(averaged, batches.per_epoch)
+        weights = self.session.swa(batches.at(step) for step in range(count))
+        result = self._evaluate(weights, of=f"average over {averaged} steps: ")
+        if self.options.checkpoint and self.session.rank == 0:
+            _save_model(Path(self.options.checkpoint) / "swa.pt", weights)
+        return {f"swa_{name}": value for name, value in result.items()}
+
+    def _end(self, batches: Batches) -> dict[str, Any]:
         """All ranks take part: one exact average is what was trained."""
         self._write_timeline()
         stats = self.session.stats()
@@ -193,6 +210,7 @@ class Worker:
         result = self._evaluate(weights)
         if self.options.checkpoint and self.session.rank == 0:
             _save_model(Path(self.options.checkpoint) / "model.pt", weights)
+        result |= self._evaluate_swa(batches)
         steps = self.step - self._first_step
         seconds = max(self._training, 1e-9)
         return self._send(
@@ -241,6 +259,7 @@ class Worker:
             "optimizer": self.optimizer.state_dict(),
             "session": torch.frombuffer(bytearray(session["session"] or b"\0"), dtype=torch.uint8),
             "random": torch.get_rng_state(),
+            "swa": session["swa"],
         }
         checkpoint.save(folder, header, state)
         self.session.average(0.0)  # all ranks have saved
@@ -255,7 +274,8 @@ class Worker:
         self.optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])
         self.step = header["step"]
-        return {"rank": rank, "size": size, "session": bytes(state["session"].tolist())}
+        session = bytes(state["session"].tolist())
+        return {"rank": rank, "size": size, "session": session, "swa": state.get("swa")}
 
     def _write_timeline(self) -> None:
         """Of this rank; `local.py` joins them. One worker exchanges nothing and has none."""

@@ -1,3 +1,5 @@
+// An independent reference for the simulator.
+//
 // The pipeline recurrences of WFBP and MG-WFBP: one lane, exchanges over the whole world that start
 // when their bucket is ready, and an optimizer that waits for the last of them.
 #pragma once
