@@ -35,6 +35,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -69,6 +70,15 @@ struct SessionOptions {
   // with the all-reduce measured at the start (measure_network). Rank 0's decides.
   std::optional<Cluster> cluster = {};
   bool measure_network = true;
+  // Where the cluster is measured and the strategy's groups follow the racks (ds-sync's bottleneck
+  // pattern), with more than two ranks on several hosts: racks and slow hosts are found by messages
+  // between all pairs at the start, exchanges are watched, and when a link or a host has become
+  // slow or fast all ranks change to new groups at the same step. Rank 0's decides.
+  bool sense = true;
+  // After so many steps ranks tell each other what they have seen; a change must show twice.
+  int sense_window = 20;
+  // Receives a line for what was sensed, on the lowest rank; stderr by default.
+  std::function<void(const std::string&)> log = {};
   // Times of the layers, one per parameter in the same order. Default: modelled from the sizes.
   // Rank 0's decides.
   std::optional<Trace> trace = {};
@@ -95,6 +105,12 @@ struct SessionStats {
   Bytes bytes;                      // sent by this rank per step, as the cost model counts
   // sqrt(mean_i |x_i - xbar|^2) / |xbar| when it was last measured (consensus_distance()).
   std::optional<double> consensus_distance;
+};
+
+// What was seen and what was changed, from `step` on.
+struct Sensed {
+  Step step = 0;
+  std::string what;
 };
 
 class Session {
@@ -183,6 +199,8 @@ class Session {
   // --- What happened.
   [[nodiscard]] SessionStats stats() const;
   [[nodiscard]] Timeline timeline() const;  // empty unless recorded
+  // The same on all ranks; empty where nothing is sensed.
+  [[nodiscard]] const std::vector<Sensed>& sensed() const;
   // "exchange and merge" in words for a log: the strategy, the buckets, where things are kept.
   [[nodiscard]] std::string describe() const;
 

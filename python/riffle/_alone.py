@@ -18,6 +18,7 @@ class Alone:
 
     rank = 0
     size = 1
+    sensed: tuple[tuple[int, str], ...] = ()  # no network
 
     def __init__(
         self,

@@ -129,6 +129,11 @@ class Session(Steps):
         """Step time, exposed communication, bytes, consensus distance; also after the end."""
         return self._last_stats or self.core.stats()
 
+    @property
+    def sensed(self) -> list[tuple[int, str]]:
+        """What was sensed of the network and what was changed, each with its step."""
+        return [] if isinstance(self.core, C10dSession) else self.core.sensed
+
     def state_dict(self) -> dict[str, Any]:
         """What `resume=` of riffle.sync takes; save it with the model's and the optimizer's."""
         self._settle()

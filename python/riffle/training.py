@@ -59,6 +59,8 @@ def sync(
     swa_from: int = 0,
     resume: dict[str, Any] | None = None,
     measure_network: bool = True,
+    sense: bool = True,
+    sense_window: int = 20,
     record: bool = False,
     timeout: float = 600.0,
 ) -> Session | Alone:
@@ -76,6 +78,10 @@ def sync(
     swa: keep the average over steps and workers, see session.swa(); over those from step
         `swa_from` on, steps before a checkpoint that has the average counted.
     resume: what session.state_dict() gave on this rank; weights are loaded by the caller.
+    sense: with ds-sync:pattern=bottleneck on several hosts and a measured cluster, find racks and
+        slow hosts at the start, watch them, and group workers anew when they change; see
+        session.sensed. Not over c10d.
+    sense_window: after so many steps workers tell each other what they have seen.
     record: keep a timeline.
     timeout: seconds that any wait may take.
     """
@@ -103,6 +109,8 @@ def sync(
         cluster=cluster,
         trace=trace,
         measure_network=measure_network,
+        sense=sense,
+        sense_window=sense_window,
         resume=None if resume is None else resume["session"],
         record=record,
         timeout=timeout,

@@ -48,13 +48,15 @@ std::vector<TensorSpec> tensors(const std::vector<PythonTensor>& from) {
 std::shared_ptr<SessionHandle> make_session(
     std::shared_ptr<EngineHandle> engine, const NamedStrategy& strategy,
     const std::vector<PythonTensor>& parameters, const std::vector<PythonTensor>& buffers,
-    std::optional<Cluster> cluster, std::optional<Trace> trace, bool measure_network,
-    bool broadcast, const std::optional<std::string>& resume, bool record, double timeout,
-    int compute_threads) {
+    std::optional<Cluster> cluster, std::optional<Trace> trace, bool measure_network, bool sense,
+    int sense_window, bool broadcast, const std::optional<std::string>& resume, bool record,
+    double timeout, int compute_threads) {
   SessionOptions options;
   options.cluster = std::move(cluster);
   options.trace = std::move(trace);
   options.measure_network = measure_network;
+  options.sense = sense;
+  options.sense_window = sense_window;
   options.broadcast = broadcast;
   if (resume) options.resume = std::as_bytes(std::span(*resume));
   options.record = record;
@@ -193,6 +195,13 @@ void bind_whole_model(Class& session) {
              return py::bytes(reinterpret_cast<const char*>(saved.data()), saved.size());
            })
       .def("stats", call(&Session::stats))
+      .def_property_readonly("sensed",
+                             [](const SessionHandle& self) {
+                               std::vector<std::pair<Step, std::string>> all;
+                               for (const Sensed& each : self.session.sensed())
+                                 all.emplace_back(each.step, each.what);
+                               return all;
+                             })
       .def("timeline", [](const SessionHandle& self) { return to_json(self.session.timeline()); })
       .def("describe", call(&Session::describe));
 }
@@ -205,9 +214,9 @@ void bind_session(py::module_& module) {
   Class session(module, "Session", "Runs a strategy's programs on real memory, step by step.");
   session.def(py::init(&make_session), "engine"_a, "strategy"_a, "parameters"_a, py::kw_only(),
               "buffers"_a = std::vector<PythonTensor>{}, "cluster"_a = py::none(),
-              "trace"_a = py::none(), "measure_network"_a = true, "broadcast"_a = true,
-              "resume"_a = py::none(), "record"_a = false, "timeout"_a = 600.0,
-              "compute_threads"_a = 1);
+              "trace"_a = py::none(), "measure_network"_a = true, "sense"_a = true,
+              "sense_window"_a = 20, "broadcast"_a = true, "resume"_a = py::none(),
+              "record"_a = false, "timeout"_a = 600.0, "compute_threads"_a = 1);
   bind_layout(session);
   bind_step(session);
   bind_whole_model(session);

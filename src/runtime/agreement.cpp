@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "riffle/error.h"
 #include "runtime/network.h"
+#include "runtime/sense.h"
 
 namespace riffle::runtime {
 namespace {
@@ -108,12 +109,14 @@ Agreement agree(Engine& engine, const Control& control, const NamedStrategy& str
   Json chosen{{"session", Clock::now().time_since_epoch().count()}};
   const std::string step = resumed ? std::to_string(resumed->step) : "none";
   check_alike(control, self, control.broadcast(step) == step, "the step that is resumed");
+  const int window = sensing_window(engine, control, *strategy.strategy, model, options);
   if (resumed) {
     chosen["cluster"] = resumed->cluster;
     chosen["trace"] = resumed->trace;
     chosen["layers_each"] = resumed->layers_each;
   } else {
-    const Cluster cluster = options.cluster           ? *options.cluster
+    const Cluster cluster = window > 0                ? sensed_cluster(engine, control, {}, {})
+                            : options.cluster         ? *options.cluster
                             : options.measure_network ? measured_cluster(engine, control)
                                                       : assumed_cluster(engine);
     chosen["cluster"] = to_json(cluster);
@@ -133,7 +136,8 @@ Agreement agree(Engine& engine, const Control& control, const NamedStrategy& str
                    .session = agreed["session"].get<std::uint64_t>(),
                    .overlap = agreed["overlap"].get<double>(),
                    .step = resumed ? resumed->step : 0,
-                   .layers_each = agreed["layers_each"].get<std::vector<int>>()};
+                   .layers_each = agreed["layers_each"].get<std::vector<int>>(),
+                   .sensing_window = window};
   check_trace(result.trace, model);
   return result;
 }

@@ -32,6 +32,7 @@ struct Agreement {
   double overlap = 1;         // overlap_share()
   Step step = 0;
   std::vector<int> layers_each;  // the buckets of a session that is resumed; empty: not yet made
+  int sensing_window = 0;        // in steps; 0: nothing is sensed
 };
 
 // What a checkpoint of this rank says, where one is resumed.

@@ -15,7 +15,7 @@ using runtime::Part;
 
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::string_view kSource = "session state";
 
 struct Split {
@@ -127,7 +127,10 @@ std::vector<std::byte> Session::State::save() {
   std::vector<std::byte> memory;
   for (const FlightPtr& flight : delayed()) {
     header["flights"].push_back(
-        {{"step", flight->step}, {"index", flight->index}, {"parts", parts_json(flight->parts)}});
+        {{"step", flight->step},
+         {"index", flight->index},
+         {"exchange", to_json(Program{{flight->exchange}})},  // its groups may be of the past
+         {"parts", parts_json(flight->parts)}});
     append(memory, flight->travelling);
     append(memory, flight->own);
   }
@@ -152,10 +155,15 @@ void Session::State::restore() {
   for (std::size_t i = 0; i < list.size(); ++i) {
     auto flight = std::make_shared<Flight>();
     flight->step = list.at(i).at("step").integer(0, step - 1);
-    const Program program = strategy->program(flight->step, agreed.world, layout.buckets);
-    flight->index = static_cast<int>(
-        list.at(i).at("index").integer(0, static_cast<int>(program.exchanges.size()) - 1));
-    flight->exchange = program.exchanges[flight->index];
+    flight->index = static_cast<int>(list.at(i).at("index").integer(0, 1 << 30));
+    const JsonReader exchange = list.at(i).at("exchange");
+    const Program program = program_from_json(exchange.text(), exchange.where());
+    if (program.exchanges.size() != 1) exchange.fail("not one exchange");
+    flight->exchange = program.exchanges.front();
+    if (flight->exchange.bucket < 0 ||
+        flight->exchange.bucket >= static_cast<int>(layout.buckets.size()) ||
+        !flight->exchange.group.contains(engine.rank()))
+      exchange.fail("of another session");
     flight->parts = read_parts(list.at(i).at("parts"));
     if (!flight->parts.empty()) {
       flight->travelling = Flat(engine, flight->parts);

@@ -29,8 +29,8 @@ Kept kept_by(const Control& control) {
 
 }  // namespace
 
-Lanes::Lanes(const Control& control, int count)
-    : collectives_(control.collectives), count_(std::max(count, kLeast)) {
+Lanes::Lanes(const Control& control, int count, bool watched)
+    : collectives_(control.collectives), count_(std::max(count, kLeast) + (watched ? 1 : 0)) {
   const Kept kept = kept_by(control);
   const auto found = std::ranges::search_n(kept, count_, 0.0);
   if (found.empty())

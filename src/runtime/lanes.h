@@ -10,14 +10,17 @@ namespace riffle::runtime {
 // time.
 class Lanes {
  public:
-  // UsageError, on all ranks, where other sessions leave too few.
-  Lanes(const Control& control, int count);
+  // `count` for programs, and one more for the session where it is `watched`. UsageError, on all
+  // ranks, where other sessions leave too few.
+  Lanes(const Control& control, int count, bool watched);
   ~Lanes();
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
   // Where a program's lane is. UsageError where it is none of the kept ones.
   [[nodiscard]] int at(int lane) const;
+  // The session's own, as a program would number it.
+  [[nodiscard]] int own() const { return count_ - 1; }
 
  private:
   Collectives& collectives_;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "riffle/cost.h"
+#include "runtime/topology.h"
 
 namespace riffle::runtime {
 namespace {
@@ -14,21 +15,7 @@ namespace {
 constexpr Link kInside{microseconds(20), {5e9}};
 constexpr Link kBetween{microseconds(100), {1.25e9}};
 
-// Ranks by host, in the order of their first rank.
-Partition by_host(const Engine& engine) {
-  std::map<std::string, std::size_t> index;
-  std::vector<std::vector<Rank>> hosts;
-  for (Rank rank = 0; rank < engine.size(); ++rank) {
-    const auto [found, fresh] = index.try_emplace(engine.host(rank), hosts.size());
-    if (fresh) hosts.emplace_back();
-    hosts[found->second].push_back(rank);
-  }
-  Partition partition;
-  for (auto& ranks : hosts) partition.emplace_back(std::move(ranks));
-  return partition;
-}
-
-Cluster cluster_of(const Engine& engine, const Link& inside, const Link& between) {
+Cluster host_cluster(const Engine& engine, const Link& inside, const Link& between) {
   const Partition hosts = by_host(engine);
   Cluster cluster;
   cluster.domains.push_back({"root", -1, {}});
@@ -80,8 +67,21 @@ Link measured_link(Engine& engine, const Control& control, const Group& group,
 
 }  // namespace
 
+Partition by_host(const Engine& engine) {
+  std::map<std::string, std::size_t> index;
+  std::vector<std::vector<Rank>> hosts;
+  for (Rank rank = 0; rank < engine.size(); ++rank) {
+    const auto [found, fresh] = index.try_emplace(engine.host(rank), hosts.size());
+    if (fresh) hosts.emplace_back();
+    hosts[found->second].push_back(rank);
+  }
+  Partition partition;
+  for (auto& ranks : hosts) partition.emplace_back(std::move(ranks));
+  return partition;
+}
+
 Cluster assumed_cluster(const Engine& engine) {
-  return cluster_of(engine, kInside, kBetween);
+  return host_cluster(engine, kInside, kBetween);
 }
 
 Cluster measured_cluster(Engine& engine, const Control& control) {
@@ -96,7 +96,25 @@ Cluster measured_cluster(Engine& engine, const Control& control) {
     // By host order, which is by first rank: ascending.
     between = measured_link(engine, control, Group(std::move(firsts)), between);
   }
-  return cluster_of(engine, inside, between);
+  return host_cluster(engine, inside, between);
+}
+
+Cluster sensed_cluster(Engine& engine, const Control& control, const Partition& before,
+                       const std::function<void()>& look_around) {
+  constexpr int kMostProbes = 5;
+  const Partition hosts = by_host(engine);
+  PairLinks pairs = probe_pairs(engine, control, control.ranks, look_around);
+  Topology topology = infer_topology(pairs, hosts, before);
+  // A host that is busy for a moment looks slow once, not twice.
+  for (int probes = 1; probes < kMostProbes; ++probes) {
+    pairs = best_of(std::move(pairs), probe_pairs(engine, control, control.ranks, look_around));
+    Topology again = infer_topology(pairs, hosts, before);
+    const bool agrees = again == topology;
+    topology = std::move(again);
+    if (agrees) break;
+  }
+  const PairLinks across = probe_pairs(engine, control, speakers(topology), look_around);
+  return cluster_of(topology, pairs, across);
 }
 
 double overlap_share(const Engine& engine, int compute_threads, unsigned cores) {

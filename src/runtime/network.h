@@ -1,10 +1,15 @@
 // The cluster that strategies plan for where the user gives none.
 #pragma once
 
+#include <functional>
+
 #include "riffle/cluster.h"
 #include "runtime/agreement.h"
 
 namespace riffle::runtime {
+
+// Ranks by host, in the order of their first rank.
+Partition by_host(const Engine& engine);
 
 // A rack per host (flat where there is one host), with links of ordinary speed.
 Cluster assumed_cluster(const Engine& engine);
@@ -12,6 +17,12 @@ Cluster assumed_cluster(const Engine& engine);
 // The same, with links that explain the all-reduces measured now: inside the hosts, and between
 // one rank of each. All ranks take part; the result counts on the lowest.
 Cluster measured_cluster(Engine& engine, const Control& control);
+
+// Racks and slow hosts, found by messages between all pairs (probe.h, topology.h), measured
+// until two measurements in a row say the same; `before` are the
+// racks so far, none at the start. All ranks take part and have the same result.
+Cluster sensed_cluster(Engine& engine, const Control& control, const Partition& before,
+                       const std::function<void()>& look_around);
 
 // How much of the time that exchanges take they hide under computing, 0 to 1. Between hosts they
 // mostly wait, so all of it; inside a host they are work for a core, so it takes one that does not

@@ -3,6 +3,15 @@
 #include <fmt/format.h>
 
 namespace riffle::runtime {
+namespace {
+
+// An exchange of no bucket is not of the program.
+std::string name(const Exchange& exchange) {
+  if (exchange.bucket < 0) return "sensing";
+  return fmt::format("bucket{} {}", exchange.bucket, name_of(exchange.payload));
+}
+
+}  // namespace
 
 void Recorder::add(EventKind kind, std::string name, int lane, Step step, Clock::time_point start,
                    Bytes bytes) {
@@ -20,15 +29,15 @@ void Recorder::add(EventKind kind, std::string name, int lane, Step step, Clock:
 void Recorder::exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start) {
   const std::scoped_lock lock(mutex_);
   sent_ += sent;
-  add(EventKind::exchange, fmt::format("bucket{} {}", exchange.bucket, name_of(exchange.payload)),
-      exchange.lane, step, start, sent);
+  if (keeps_records_ && exchange.bucket >= 0)
+    records_.push_back({step, exchange.lane, now() - start});
+  add(EventKind::exchange, name(exchange), exchange.lane, step, start, sent);
 }
 
 void Recorder::wait(const Exchange& exchange, Step step, Clock::time_point start) {
   const std::scoped_lock lock(mutex_);
   waited_ += now() - start;
-  add(EventKind::wait, fmt::format("bucket{} {}", exchange.bucket, name_of(exchange.payload)), 0,
-      step, start, {});
+  add(EventKind::wait, name(exchange), 0, step, start, {});
 }
 
 void Recorder::optimizer(int bucket, Step step, Clock::time_point start) {
@@ -48,6 +57,21 @@ void Recorder::end_step() {
 void Recorder::consensus(double distance) {
   const std::scoped_lock lock(mutex_);
   consensus_ = distance;
+}
+
+void Recorder::keep_records() {
+  const std::scoped_lock lock(mutex_);
+  keeps_records_ = true;
+}
+
+std::vector<ExchangeRecord> Recorder::take_records() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(records_, {});
+}
+
+Seconds Recorder::waited() const {
+  const std::scoped_lock lock(mutex_);
+  return waited_;
 }
 
 SessionStats Recorder::stats() const {

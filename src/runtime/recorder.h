@@ -7,6 +7,13 @@
 
 namespace riffle::runtime {
 
+// One exchange on this rank, from the turn of its lane to its end.
+struct ExchangeRecord {
+  Step step = 0;
+  int lane = 0;
+  Seconds time{};
+};
+
 // Any thread.
 class Recorder {
  public:
@@ -19,6 +26,12 @@ class Recorder {
   void optimizer(int bucket, Step step, Clock::time_point start);
   void end_step();
   void consensus(double distance);
+
+  // From now on keeps records of exchanges, for take_records().
+  void keep_records();
+  [[nodiscard]] std::vector<ExchangeRecord> take_records();
+  // So far.
+  [[nodiscard]] Seconds waited() const;
 
   [[nodiscard]] SessionStats stats() const;
   [[nodiscard]] Timeline timeline() const;
@@ -40,6 +53,8 @@ class Recorder {
   Bytes sent_;
   std::optional<double> consensus_;
   Timeline timeline_;
+  bool keeps_records_ = false;
+  std::vector<ExchangeRecord> records_;
 };
 
 }  // namespace riffle::runtime

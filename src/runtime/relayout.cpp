@@ -45,7 +45,7 @@ bool Session::State::relayout() {
   trace.source = "measured: gradients of the first steps";
   trace = trace_from_json(control.broadcast(to_json(trace)), "rank 0's times");
   const BucketPlan plan =
-      strategy->buckets(runtime::overlapped(trace, agreed.overlap), cost, agreed.world);
+      strategy->buckets(runtime::overlapped(trace, agreed.overlap), *cost, agreed.world);
   const auto same = [](const Bucket& a, const Bucket& b) {
     return a.first == b.first && a.last == b.last;
   };
@@ -98,6 +98,10 @@ bool Session::State::move_to(Trace trace, const BucketPlan& plan) {
   postponed.assign(layout.buckets.size(), postpones_all ? 1 : 0);
   prepare_step();
   for (runtime::Passed& each : passed) each.forward = true;
+  if (sensing) {
+    sensing->drift.forget();
+    sensing->restart(step, recorder.waited());
+  }
   return true;
 }
 

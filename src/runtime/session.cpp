@@ -135,6 +135,9 @@ SessionStats Session::stats() const {
 Timeline Session::timeline() const {
   return state_->recorder.timeline();
 }
+const std::vector<Sensed>& Session::sensed() const {
+  return state_->sensed;
+}
 std::string Session::describe() const {
   return state_->describe();
 }

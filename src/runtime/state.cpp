@@ -6,6 +6,7 @@
 
 #include "riffle/error.h"
 #include "runtime/checkpoint.h"
+#include "runtime/cluster_change.h"
 #include "runtime/network.h"
 
 namespace riffle::runtime {
@@ -55,9 +56,9 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
                             runtime::read_resumed(options.resume, strategy, model, engine))),
       racks(agreed.world.racks()),
       cost(agreed.world.cluster),
-      layout(model, runtime::buckets_of(agreed, *strategy.strategy, cost)),
+      layout(model, runtime::buckets_of(agreed, *strategy.strategy, *cost)),
       needs(runtime::needs_of(*strategy.strategy, agreed.world, layout.buckets)),
-      lanes(control, needs.lanes),
+      lanes(control, needs.lanes, agreed.sensing_window > 0),
       optimizer_state(model.parameters.size()),
       recorder(engine.rank(), options.record),
       notices(engine, control.ranks, agreed.session),
@@ -75,6 +76,11 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
     restore();
   }
   prepare_step();
+  if (agreed.sensing_window == 0 || needs.gradients || needs.outer) return;
+  sensing.emplace(agreed.sensing_window, step, agreed.world.cluster);
+  sensing->lateness = strategy->traits_with(agreed.world, layout.buckets).staleness;
+  recorder.keep_records();
+  log("sensing: " + runtime::summary(agreed.world.cluster));
 }
 
 Session::State::~State() {

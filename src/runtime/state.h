@@ -12,6 +12,7 @@
 #include "runtime/layout.h"
 #include "runtime/notices.h"
 #include "runtime/recorder.h"
+#include "runtime/sense.h"
 
 namespace riffle::runtime {
 
@@ -72,6 +73,9 @@ class Session::State {
   // In relayout.cpp.
   bool relayout();
 
+  // In sense.cpp: between two steps.
+  void sense();
+
   [[nodiscard]] Elements gradient(int parameter) const;
   [[nodiscard]] Elements weights(int parameter) const;
   [[nodiscard]] Elements buffer(int index) const;
@@ -87,7 +91,7 @@ class Session::State {
   runtime::Control control;
   runtime::Agreement agreed;
   Partition racks;
-  CostModel cost;
+  std::optional<CostModel> cost;  // always there; made anew with the world
   runtime::Layout layout;
   runtime::Needs needs;
   runtime::Lanes lanes;
@@ -114,6 +118,8 @@ class Session::State {
   std::vector<Clock::time_point> ready_at;               // by parameter, in this step
   std::vector<Seconds> backward_times;                   // by parameter, summed
   int measured_steps = 0;
+  std::optional<runtime::Sensing> sensing;
+  std::vector<Sensed> sensed;
 
   runtime::Dispatcher dispatcher;
 
@@ -155,6 +161,16 @@ class Session::State {
   [[nodiscard]] std::vector<runtime::FlightPtr> delayed();
   void note_backward_times();
   bool move_to(Trace trace, const BucketPlan& plan);
+
+  [[nodiscard]] std::vector<double> own_numbers();
+  void start_gathering();
+  [[nodiscard]] std::vector<runtime::ExchangeTime> gathered_times(
+      const std::vector<double>& numbers) const;
+  void decide();
+  void measure_again(const std::optional<runtime::Drift::Seen>& drift);
+  [[nodiscard]] Step quiet_step() const;
+  void change_world();
+  void log(std::string what);
 };
 
 }  // namespace riffle

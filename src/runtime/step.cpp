@@ -47,7 +47,7 @@ void Session::State::prepare_step() {
     flight->index = static_cast<int>(i);
     flight->in_place = runtime::runs_in_place(exchange);
     const Bytes size = payload_bytes(layout.buckets.at(exchange.bucket).bytes, exchange.payload);
-    flight->sent = Bytes{std::llround(cost.traffic(exchange, size).bytes)};
+    flight->sent = Bytes{std::llround(cost->traffic(exchange, size).bytes)};
     if (exchange.payload == Payload::gradient && exchange.due > riffle::before_step())
       postpones[exchange.bucket] = 1;
     per_bucket |= exchange.start == Start::bucket_stepped;
@@ -258,12 +258,15 @@ void Session::State::end_step() {
       start_flights(static_cast<int>(b), Start::step_done);
   }
   dispatcher.throw_if_failed();
-  const std::scoped_lock lock(mutex);
-  std::ranges::fill(is_used, 0);
-  postponed = postpones;
-  recorder.end_step();
-  ++step;
-  prepare_step();
+  {
+    const std::scoped_lock lock(mutex);
+    std::ranges::fill(is_used, 0);
+    postponed = postpones;
+    recorder.end_step();
+    ++step;
+    prepare_step();
+  }
+  sense();
 }
 
 namespace {

@@ -102,6 +102,7 @@ TorchSession::State::State(Engine& engine, const std::string& strategy, torch::n
   for (const Named& each : distinct(model.named_parameters()))
     if (!each.tensor.requires_grad()) others.push_back(each);
   for (const Named& each : buffers) spec.buffers.push_back(spec_of(each));
+  if (options.log && !options.session.log) options.session.log = options.log;
   const bool broadcasts = options.session.broadcast && options.session.resume.empty();
   session = std::make_unique<Session>(engine, StrategyTable::builtin().make(strategy),
                                       std::move(spec), options.session);

@@ -154,13 +154,13 @@ Partition groups_at(const NamedStrategy& strategy, const World& world, const Buc
   return groups;
 }
 
-void grouped(Workers& all, int steps, const NamedStrategy& strategy, const World& world,
+void grouped(Workers& all, int steps, const NamedStrategy& strategy, const WorldAt& world_at,
              const BucketPlan& buckets) {
   const bool adapt_first = option(strategy, "order") == "adapt-then-combine";
   const bool mix_state = option(strategy, "mix_state") == "true";
   Matrix before = identity(all.size());
   for (Step t = 0; t < steps; ++t) {
-    const Matrix w = matrix_of(groups_at(strategy, world, buckets, t, 0), all.size());
+    const Matrix w = matrix_of(groups_at(strategy, world_at(t), buckets, t, 0), all.size());
     if (adapt_first) {
       all.local_step(t);
       all.x = mixed(w, all.x);
@@ -181,7 +181,7 @@ void grouped(Workers& all, int steps, const NamedStrategy& strategy, const World
 
 // Racks average in every step; the delegates' snapshots from the start of a step come back d steps
 // later, just before the rack's average, scaled by the number of members that share the delegate.
-void delayed(Workers& all, int steps, const NamedStrategy& strategy, const World& world,
+void delayed(Workers& all, int steps, const NamedStrategy& strategy, const WorldAt& world_at,
              const BucketPlan& buckets, int delay) {
   struct Crossing {
     Step due;
@@ -191,8 +191,8 @@ void delayed(Workers& all, int steps, const NamedStrategy& strategy, const World
   };
   std::vector<Crossing> crossings;
   for (Step t = 0; t < steps; ++t) {
-    const Partition racks = groups_at(strategy, world, buckets, t, 0);
-    for (const Group& delegates : groups_at(strategy, world, buckets, t, 1))
+    const Partition racks = groups_at(strategy, world_at(t), buckets, t, 0);
+    for (const Group& delegates : groups_at(strategy, world_at(t), buckets, t, 1))
       if (delegates.size() > 1) crossings.push_back({t + delay, delegates, all.x, racks});
     all.local_step(t);
     for (const Crossing& each : crossings) {
@@ -230,6 +230,7 @@ std::vector<Vector> reference(const std::string& spec, const World& world, int s
   const NamedStrategy strategy = StrategyTable::builtin().make(spec);
   Workers all(world.size(), toy_start(1));
   const BucketPlan buckets = any_bucket();
+  const auto always = [&](Step /*step*/) { return world; };
   if (strategy->traits(world).exact)
     synchronous(all, steps);
   else if (strategy.name == "local-sgd")
@@ -242,9 +243,19 @@ std::vector<Vector> reference(const std::string& spec, const World& world, int s
     gossip(all, steps);
   else if (strategy.name == "ds-sync" && option(strategy, "delay") != "auto" &&
            number(strategy, "delay") > 0 && world.racks().size() > 1)
-    delayed(all, steps, strategy, world, buckets, number(strategy, "delay"));
+    delayed(all, steps, strategy, always, buckets, number(strategy, "delay"));
   else
-    grouped(all, steps, strategy, world, buckets);
+    grouped(all, steps, strategy, always, buckets);
+  return all.x;
+}
+
+std::vector<Vector> ds_sync_reference(const std::string& spec, const WorldAt& world_at, int steps) {
+  const NamedStrategy strategy = StrategyTable::builtin().make(spec);
+  Workers all(world_at(0).size(), toy_start(1));
+  if (number(strategy, "delay") > 0)
+    delayed(all, steps, strategy, world_at, any_bucket(), number(strategy, "delay"));
+  else
+    grouped(all, steps, strategy, world_at, any_bucket());
   return all.x;
 }
 

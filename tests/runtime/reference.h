@@ -10,6 +10,11 @@ namespace riffle::test {
 // The weights of all workers after so many steps of the toy, all starting from rank 0's.
 std::vector<Vector> reference(const std::string& strategy, const World& world, int steps);
 
+// The same for ds-sync with a delay in numbers, in a world that changes between steps.
+using WorldAt = std::function<World(Step)>;
+std::vector<Vector> ds_sync_reference(const std::string& strategy, const WorldAt& world_at,
+                                      int steps);
+
 double norm(const Vector& x);
 // |a - b| / |b|
 double distance(const Vector& a, const Vector& b);

@@ -79,6 +79,8 @@ Toy::Toy(Engine& engine, const std::string& strategy, const ToyOptions& options)
   with.resume = options.resume;
   with.collectives = options.collectives;
   with.record = options.record;
+  with.sense = options.sense;
+  with.sense_window = options.sense_window;
   with.timeout = Seconds(20);
   session_ = std::make_unique<Session>(engine, StrategyTable::builtin().make(strategy),
                                        std::move(model), std::move(with));

@@ -38,6 +38,8 @@ struct ToyOptions {
   Collectives* collectives = nullptr;
   bool record = false;
   bool measure = false;
+  bool sense = true;
+  int sense_window = 20;
 };
 
 // One worker: the adapter of the toy.

@@ -1,0 +1,62 @@
+// Whether exchanges take another time than they used to. Pure: the same samples give the same
+// answer on every rank.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "riffle/world.h"
+
+namespace riffle::runtime {
+
+// One exchange of one step, all its buckets together. A member that comes early waits for the
+// others, so what the exchange itself took is the least over its members.
+struct ExchangeTime {
+  Group group;
+  bool crosses = false;  // members are of several racks
+  Seconds time{};
+};
+
+class Drift {
+ public:
+  // By how much times must differ, as a factor and at all.
+  static constexpr double kFactor = 1.5;
+  static constexpr Seconds kNoise = microseconds(100);
+  // In so many windows in a row.
+  static constexpr int kWindows = 2;
+
+  struct Seen {
+    Group ranks;           // whose exchanges differ
+    bool crosses = false;  // those between racks
+    double factor = 1;     // above 1: slower than before
+  };
+
+  // The exchanges of one window. Each rank is judged by itself, for each kind of its exchanges
+  // (inside or across, by size of group), against the first window that had some: the slower
+  // quarter for what becomes slow, the faster one for what becomes fast, since some links of a rank
+  // may have been slower than others all along. What crosses is judged as a whole, since a rank
+  // crosses rarely. A window without a kind says nothing about it.
+  std::optional<Seen> look(const std::vector<ExchangeTime>& window);
+  // Groups have changed: what is usual must be learned anew.
+  void forget();
+
+ private:
+  struct Kind {
+    bool crosses = false;
+    int size = 0;
+    Rank rank = 0;  // kAll: what crosses
+    auto operator<=>(const Kind&) const = default;
+  };
+  struct Usual {
+    Seconds low{};  // quartiles
+    Seconds high{};
+    int slower = 0;  // windows in a row
+    int faster = 0;
+  };
+  static constexpr Rank kAll = -1;
+
+  std::map<Kind, Usual> usual_;
+};
+
+}  // namespace riffle::runtime

@@ -1,0 +1,132 @@
+// When times of exchanges and of hosts count as changed: made-up times, no clock.
+#include "runtime/drift.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "riffle/random.h"
+#include "runtime/pace.h"
+
+namespace riffle::runtime {
+namespace {
+
+// A window of 3x3 workers on a grid: rows and columns in turn.
+std::vector<ExchangeTime> grid_window(const std::function<Seconds(const Group&)>& time) {
+  std::vector<ExchangeTime> window;
+  for (int step = 0; step < 20; ++step)
+    for (int i = 0; i < 3; ++i) {
+      const Group group =
+          step % 2 == 0 ? Group{3 * i, 3 * i + 1, 3 * i + 2} : Group{i, i + 3, i + 6};
+      window.push_back({group, false, time(group)});
+    }
+  return window;
+}
+
+Seconds usual(const Group& /*group*/) {
+  return milliseconds(10);
+}
+
+TEST(Drift, AChangeMustShowTwice) {
+  Drift drift;
+  const auto slow = [](const Group&) { return milliseconds(16); };
+  EXPECT_FALSE(drift.look(grid_window(usual))) << "the first window says what is usual";
+  EXPECT_FALSE(drift.look(grid_window(slow)));
+  EXPECT_FALSE(drift.look(grid_window(usual)));
+  EXPECT_FALSE(drift.look(grid_window(slow)));
+  const auto seen = drift.look(grid_window(slow));
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->ranks.size(), 9);
+  EXPECT_NEAR(seen->factor, 1.6, 1e-9);
+}
+
+TEST(Drift, FasterCountsToo) {
+  Drift drift;
+  const auto fast = [](const Group&) { return milliseconds(2); };
+  EXPECT_FALSE(drift.look(grid_window(usual)));
+  EXPECT_FALSE(drift.look(grid_window(fast)));
+  const auto seen = drift.look(grid_window(fast));
+  ASSERT_TRUE(seen);
+  EXPECT_NEAR(seen->factor, 0.2, 1e-9);
+  drift.forget();
+  EXPECT_FALSE(drift.look(grid_window(fast)));
+  EXPECT_FALSE(drift.look(grid_window(fast)));
+  EXPECT_FALSE(drift.look(grid_window(fast)));
+}
+
+TEST(Drift, OneSlowHostIsEnough) {
+  Drift drift;
+  const auto slow = [](const Group& group) {
+    return group.contains(4) ? milliseconds(40) : milliseconds(10);
+  };
+  EXPECT_FALSE(drift.look(grid_window(usual)));
+  EXPECT_FALSE(drift.look(grid_window(slow)));
+  const auto seen = drift.look(grid_window(slow));
+  ASSERT_TRUE(seen);
+  // With its row and its column.
+  EXPECT_EQ(print(seen->ranks), "{1 3 4 5 7}");
+}
+
+TEST(Drift, NoiseAndTriflesDoNotCount) {
+  Drift drift;
+  Random random(3);
+  const auto noisy = [&](const Group&) { return milliseconds(10 * random.uniform(0.8, 1.4)); };
+  for (int i = 0; i < 200; ++i) EXPECT_FALSE(drift.look(grid_window(noisy)));
+  Drift small;
+  const auto tiny = [&](const Group&) { return microseconds(20 * random.uniform(0.5, 4)); };
+  for (int i = 0; i < 200; ++i) EXPECT_FALSE(small.look(grid_window(tiny)));
+}
+
+TEST(Drift, LinksThatAlwaysDifferDoNotCount) {
+  Drift drift;
+  const auto columns_slow = [](const Group& group) {
+    return milliseconds(group.ranks()[1] - group.ranks()[0] == 3 ? 40 : 2);
+  };
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(drift.look(grid_window(columns_slow)));
+}
+
+TEST(Drift, WhatCrossesIsJudgedAsAWhole) {
+  Drift drift;
+  // Another pair of delegates in each window, or none.
+  const auto window = [](int turn, Seconds time) {
+    return std::vector<ExchangeTime>{{Group{turn % 3, 3 + turn % 3}, true, time}};
+  };
+  EXPECT_FALSE(drift.look(window(0, milliseconds(10))));
+  EXPECT_FALSE(drift.look(window(1, milliseconds(11))));
+  EXPECT_FALSE(drift.look(window(2, milliseconds(30))));
+  EXPECT_FALSE(drift.look({}));
+  const auto seen = drift.look(window(3, milliseconds(30)));
+  ASSERT_TRUE(seen);
+  EXPECT_TRUE(seen->crosses);
+  EXPECT_TRUE(seen->ranks.empty());
+}
+
+std::vector<Seconds> busy(double third) {
+  return {milliseconds(10), milliseconds(11), milliseconds(third), milliseconds(9)};
+}
+
+TEST(Pace, SlowAndBack) {
+  Pace pace(std::vector<double>(4, 1.0));
+  const std::vector<Seconds> whole(4, milliseconds(50));
+  EXPECT_FALSE(pace.look(busy(40), whole));
+  EXPECT_FALSE(pace.look(busy(12), whole));
+  EXPECT_FALSE(pace.look(busy(40), whole));
+  EXPECT_TRUE(pace.look(busy(44), whole));
+  EXPECT_NEAR(pace.factors()[2], 4, 1e-9);
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(pace.look(busy(20), whole)) << "between the two";
+  EXPECT_FALSE(pace.look(busy(12), whole));
+  EXPECT_TRUE(pace.look(busy(12), whole));
+  EXPECT_EQ(pace.factors(), std::vector<double>(4, 1.0));
+}
+
+TEST(Pace, WhatIsLittleOfAStepDoesNotCount) {
+  Pace pace(std::vector<double>(4, 1.0));
+  for (int i = 0; i < 5; ++i)
+    EXPECT_FALSE(pace.look(busy(40), std::vector<Seconds>(4, milliseconds(200))));
+  const std::vector<Seconds> tiny{microseconds(10), microseconds(12), microseconds(500),
+                                  microseconds(11)};
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(pace.look(tiny, tiny));
+}
+
+}  // namespace
+}  // namespace riffle::runtime
