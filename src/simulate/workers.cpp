@@ -123,6 +123,7 @@ void Workers::enter(int id, Step step) {
   if (!stepped_at_.empty())
     std::fill_n(stepped_at_.begin() + static_cast<std::ptrdiff_t>(id) * buckets_, buckets_,
                 kUnknown);
+  workers_[id].plan = entered.plan;
   if (id == 0) seen_[step].plan = entered.plan;
 }
 
@@ -258,7 +259,7 @@ void Workers::start_backward(int id) {
   worker.backward_start = worker.clock;
   worker.cursor = 0;
   worker.at_ready = false;
-  if (active(worker.step).plan->stepped) {
+  if (worker.plan->stepped) {
     worker.phase = Phase::backward;
     return;
   }
@@ -326,7 +327,7 @@ bool Workers::run_optimizer(int id, double now) {
   if (!reached(id, now)) return false;
   if (pending(DuePoint::before_step, id) > 0) return block(id, now);
   double update = times_.all_update;
-  for (const auto& [bucket, later] : active(worker.step).plan->postponed)
+  for (const auto& [bucket, later] : worker.plan->postponed)
     update -= times_.update[bucket];
   worker.clock = now + std::max(update, 0.0) * worker.factor;
   note(EventKind::optimizer, "optimizer", -1, id, now, worker.clock);

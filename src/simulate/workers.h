@@ -86,6 +86,8 @@ class Workers : public Collectives::Listener {
 
   struct Worker {
     Step step = -1;
+    // Of that step, which is no longer active once its exchanges are done.
+    std::shared_ptr<const StepPlan> plan{};
     Phase phase = Phase::ended;
     bool blocked = false;
     bool at_ready = false;  // backward has come to the bucket at `cursor`
