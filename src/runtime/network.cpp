@@ -6,7 +6,6 @@
 #include <array>
 #include <map>
 
-#include "riffle/cost.h"
 #include "runtime/topology.h"
 
 namespace riffle::runtime {
@@ -115,6 +114,16 @@ Cluster sensed_cluster(Engine& engine, const Control& control, const Partition& 
   }
   const PairLinks across = probe_pairs(engine, control, speakers(topology), look_around);
   return cluster_of(topology, pairs, across);
+}
+
+Algorithm algorithm_for(const Engine& engine, const CostModel& cost, const Exchange& exchange,
+                        Bytes size) {
+  const auto elsewhere = [&](Rank rank) {
+    return engine.host(rank) != engine.host(exchange.group.ranks().front());
+  };
+  if (exchange.collective == Collective::shift || std::ranges::none_of(exchange.group, elsewhere))
+    return exchange.algorithm;
+  return cost.algorithm(exchange, size);
 }
 
 double overlap_share(const Engine& engine, int compute_threads, unsigned cores) {

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "riffle/cluster.h"
+#include "riffle/cost.h"
 #include "runtime/agreement.h"
 
 namespace riffle::runtime {
@@ -23,6 +24,11 @@ Cluster measured_cluster(Engine& engine, const Control& control);
 // racks so far, none at the start. All ranks take part and have the same result.
 Cluster sensed_cluster(Engine& engine, const Control& control, const Partition& before,
                        const std::function<void()>& look_around);
+
+// How an exchange runs: as its program says, or where that leaves it open, across hosts by what the
+// agreed cluster makes cheapest; inside a host the members' shared memory decides.
+Algorithm algorithm_for(const Engine& engine, const CostModel& cost, const Exchange& exchange,
+                        Bytes size);
 
 // How much of the time that exchanges take they hide under computing, 0 to 1. Between hosts they
 // mostly wait, so all of it; inside a host they are work for a core, so it takes one that does not
