@@ -4,13 +4,16 @@
 include(GoogleTest)
 set(RIFFLE_SHARED_DIR "${PROJECT_SOURCE_DIR}/../shared" CACHE PATH "Published measurements for tests")
 
+# UCX rewrites functions of libc that sanitizers have replaced, and crashes.
+set(RIFFLE_SANITIZE_ENVIRONMENT UCX_MEM_MMAP_HOOK_MODE=none)
+
 function(riffle_test name)
   cmake_parse_arguments(ARG "ALONE" "LABEL" "SOURCES;LINKS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
   set(timeout 120)
-  if(ARG_LABEL STREQUAL long)
+  if(ARG_LABEL STREQUAL long OR RIFFLE_SANITIZE)
     set(timeout 1200)
   endif()
   add_executable(${name}_test ${ARG_SOURCES})
@@ -21,8 +24,7 @@ function(riffle_test name)
     RIFFLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set(environment "")
   if(RIFFLE_SANITIZE)
-    # UCX rewrites functions of libc that sanitizers have replaced, and crashes.
-    set(environment ENVIRONMENT UCX_MEM_MMAP_HOOK_MODE=none)
+    set(environment ENVIRONMENT ${RIFFLE_SANITIZE_ENVIRONMENT})
   endif()
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS ${ARG_LABEL} RUN_SERIAL ${ARG_ALONE} TIMEOUT ${timeout} ${environment})

@@ -7,9 +7,28 @@
 
 #include "riffle/error.h"
 
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace riffle {
 
 namespace {
+
+// ThreadSanitizer sees one process. Where another rank stands between two threads of ours (one
+// wrote to its memory in a call, the other reads there in a later call on another lane), it must be
+// told: `place` stands for what passes between us and that rank.
+#if defined(__SANITIZE_THREAD__)
+void told(void* place) {
+  __tsan_release(place);
+}
+void heard(void* place) {
+  __tsan_acquire(place);
+}
+#else
+void told(const void* /*place*/) {}
+void heard(const void* /*place*/) {}
+#endif
 
 std::uint64_t digest_of(const CallHeader& header) {
   std::array<std::uint64_t, sizeof(CallHeader) / 8> words{};
@@ -44,6 +63,10 @@ void HostLane::take_area() {
 Channel& HostLane::channel(Rank from, Rank to) {
   auto* channels = reinterpret_cast<Channel*>(memory_.board(from));
   return channels[lane_ * engine_.size() + to];
+}
+
+void* HostLane::between(Rank peer) {
+  return &reinterpret_cast<Channel*>(memory_.board(engine_.rank()))[peer].failure;
 }
 
 // Counting starts anew. Somebody may never finish a call of before, so what it showed stays as it
@@ -113,9 +136,11 @@ void HostCall::abandon(Rank culprit, CommFailure failure) noexcept {
 
 void HostCall::leave() noexcept {
   left_ = true;
-  for (const Rank peer : lane_.others_)
+  for (const Rank peer : lane_.others_) {
+    told(lane_.between(peer));
     lane_.channel(lane_.engine_.rank(), peer)
         .finished.store(lane_.sequence_[static_cast<std::size_t>(peer)], std::memory_order_release);
+  }
   ring_bells();
 }
 
@@ -158,6 +183,7 @@ void HostCall::wait_unread(HostLane::Readers& readers) {
     wait.watch = std::span(&reader, 1);
     if (!unread()) lane_.memory_.wait(lane_.lane_, unread, wait);
     seen = std::max(seen, finished.load(std::memory_order_acquire));
+    heard(lane_.between(reader));
   }
   readers.clear();
 }
@@ -200,6 +226,7 @@ void HostCall::post(int member, int phase, HostMemory::Location data) {
   post.data = data;
   post.base = lane_.chunks_;
   post.call = header_;
+  told(lane_.between(peer));
   post.sequence.store(number, std::memory_order_release);
 }
 
@@ -215,6 +242,7 @@ const Post& HostCall::collect(int member, int phase) {
   wait(member, [&] { return post.sequence.load(std::memory_order_acquire) >= number; });
   // Later than ours: it has left ours behind, and its post for it with it.
   if (post.sequence.load(std::memory_order_acquire) != number) throw_abandoned(member);
+  heard(lane_.between(rank(member)));
   if (post.digest != digest_) check_fit(member, post);
   lane_.posts_[static_cast<std::size_t>(member)] = &post;
   // Whoever has come to this call has finished those before.

@@ -68,6 +68,8 @@ class HostLane {
   using Readers = std::vector<std::pair<Rank, std::uint64_t>>;
 
   [[nodiscard]] Channel& channel(Rank from, Rank to);
+  // Of this rank and a peer, the same on all lanes.
+  [[nodiscard]] void* between(Rank peer);
   void begin_epoch(std::uint32_t epoch);
   void take_area();
 
