@@ -58,8 +58,8 @@ struct Patience {
 // Looks, spins and yields; true as soon as ready() is.
 bool look(const Patience& patience, HostMemory::Ready ready);
 // The same where a look is a call of the kernel and news comes from afar: yields for a moment, and
-// not again once others have had the core for longer than it takes to be woken. The patient look for
-// longer than a peer needs for a large piece: who sleeps must be woken, which costs both sides.
+// not again once others have had the core for longer than it takes to be woken. The patient look
+// for longer than a peer needs for a large piece: who sleeps must be woken, which costs both sides.
 bool look_for_a_moment(bool patient, HostMemory::Ready ready);
 
 }  // namespace riffle

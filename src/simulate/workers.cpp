@@ -327,8 +327,7 @@ bool Workers::run_optimizer(int id, double now) {
   if (!reached(id, now)) return false;
   if (pending(DuePoint::before_step, id) > 0) return block(id, now);
   double update = times_.all_update;
-  for (const auto& [bucket, later] : worker.plan->postponed)
-    update -= times_.update[bucket];
+  for (const auto& [bucket, later] : worker.plan->postponed) update -= times_.update[bucket];
   worker.clock = now + std::max(update, 0.0) * worker.factor;
   note(EventKind::optimizer, "optimizer", -1, id, now, worker.clock);
   worker.phase = Phase::merge;
