@@ -117,8 +117,8 @@ class Session {
  public:
   // Every rank makes one, with the same strategy and model. UsageError where ranks differ, for an
   // empty model, and for what a program asks that cannot be run. The engine must outlive it. Up to
-  // five sessions may live on one engine at a time if they share its Collectives; all ranks make
-  // and use them in the same order.
+  // five sessions (three that sense) may live on one engine at a time if they share its
+  // Collectives; all ranks make and use them in the same order.
   Session(Engine& engine, NamedStrategy strategy, ModelSpec model, SessionOptions options = {});
   // Waits a moment for exchanges that peers are in, then gives them up.
   ~Session();

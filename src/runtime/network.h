@@ -19,9 +19,9 @@ Cluster assumed_cluster(const Engine& engine);
 // one rank of each. All ranks take part; the result counts on the lowest.
 Cluster measured_cluster(Engine& engine, const Control& control);
 
-// Racks and slow hosts, found by messages between all pairs (probe.h, topology.h), measured
-// until two measurements in a row say the same; `before` are the
-// racks so far, none at the start. All ranks take part and have the same result.
+// Racks and slow hosts, found by messages between all pairs (probe.h, topology.h), measured until
+// two measurements in a row say the same; `before` are the racks so far, none at the start. All
+// ranks take part and have the same result.
 Cluster sensed_cluster(Engine& engine, const Control& control, const Partition& before,
                        const std::function<void()>& look_around);
 
