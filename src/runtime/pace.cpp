@@ -2,16 +2,9 @@
 
 #include <algorithm>
 
+#include "runtime/median.h"
+
 namespace riffle::runtime {
-
-namespace {
-
-Seconds median(std::vector<Seconds> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-}  // namespace
 
 bool Pace::look(const std::vector<Seconds>& busy, const std::vector<Seconds>& whole) {
   const Seconds usual = median(busy);

@@ -5,17 +5,12 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/median.h"
+
 namespace riffle::runtime {
 namespace {
 
 constexpr Bytes kTypical = kibibytes(256);
-
-template <typename T>
-T median(std::vector<T> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 bool is_farther(Seconds far, Seconds near) {
   return far >= kGap * near && far - near >= kNoise;
