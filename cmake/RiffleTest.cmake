@@ -19,9 +19,14 @@ function(riffle_test name)
   add_executable(${name}_test ${ARG_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest_main)
   target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(${name}_test PRIVATE
-    RIFFLE_SHARED_DIR="${RIFFLE_SHARED_DIR}"
-    RIFFLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  foreach(source IN LISTS ARG_SOURCES)
+    # Only where they are used: objects that name no folder are shared between clones by ccache.
+    file(STRINGS ${source} uses REGEX "RIFFLE_(SHARED|SOURCE)_DIR" LIMIT_COUNT 1)
+    if(uses)
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
+        RIFFLE_SHARED_DIR="${RIFFLE_SHARED_DIR}" RIFFLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    endif()
+  endforeach()
   set(environment "")
   if(RIFFLE_SANITIZE)
     set(environment ENVIRONMENT ${RIFFLE_SANITIZE_ENVIRONMENT})
