@@ -15,6 +15,7 @@ struct Bucket {
   int last = 0;
   Bytes bytes;
   Seconds compute{};  // forward and backward of its layers
+  Bytes buffers{};    // that travel with it besides its weights (BatchNorm's statistics)
   bool operator==(const Bucket&) const = default;
 };
 

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "riffle/bucket.h"
 #include "riffle/program.h"
 #include "riffle/trace.h"
 
@@ -96,8 +97,8 @@ class CostModel {
   mutable std::map<Key, std::pair<Group, Curve>> cache_;
 };
 
-// The bytes of one payload of a bucket whose weights have `size`.
-Bytes payload_bytes(Bytes size, Payload payload);
+// The bytes of one payload of a bucket.
+Bytes payload_bytes(const Bucket& bucket, Payload payload);
 // The bytes that travel for a payload of `size` in elements of `dtype`.
 Bytes wire_bytes(Bytes size, DType dtype, Wire wire);
 

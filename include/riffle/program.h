@@ -10,8 +10,9 @@
 
 namespace riffle {
 
-// What travels. The bytes of a bucket's weights, gradients and buffers are the bucket's own; the
-// optimizer's state counts as two values per weight (Adam's moments), see payload_bytes.
+// What travels. The bytes of a bucket's weights and gradients are the bucket's own, those of its
+// buffers are Bucket::buffers; the optimizer's state counts as two values per weight (Adam's
+// moments), see payload_bytes.
 enum class Payload { gradient, weight, buffers, state };
 
 enum class Collective { all_reduce, reduce_scatter, all_gather, shift };

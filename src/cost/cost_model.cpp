@@ -223,8 +223,9 @@ Traffic CostModel::traffic(const Exchange& exchange, Bytes size) const {
   return {form.bytes_sent * static_cast<double>(size.count), form.messages_sent};
 }
 
-Bytes payload_bytes(Bytes size, Payload payload) {
-  return payload == Payload::state ? size * 2 : size;
+Bytes payload_bytes(const Bucket& bucket, Payload payload) {
+  if (payload == Payload::buffers) return bucket.buffers;
+  return payload == Payload::state ? bucket.bytes * 2 : bucket.bytes;
 }
 
 Bytes wire_bytes(Bytes size, DType dtype, Wire wire) {

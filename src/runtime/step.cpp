@@ -47,7 +47,7 @@ void Session::State::prepare_step() {
     flight->step = step;
     flight->index = static_cast<int>(i);
     flight->in_place = runtime::runs_in_place(exchange);
-    const Bytes size = payload_bytes(layout.buckets.at(exchange.bucket).bytes, exchange.payload);
+    const Bytes size = payload_bytes(layout.buckets.at(exchange.bucket), exchange.payload);
     flight->exchange.algorithm = runtime::algorithm_for(engine, *cost, exchange, size);
     flight->sent = Bytes{std::llround(cost->traffic(exchange, size).bytes)};
     if (exchange.payload == Payload::gradient && exchange.due > riffle::before_step())

@@ -102,7 +102,7 @@ StepPlan compile_step(const Program& program, const BucketPlan& buckets, DType d
     }
     if (exchange.group.size() < 2) continue;
     plan.lanes = std::max(plan.lanes, exchange.lane + 1);
-    const Bytes size = wire_bytes(payload_bytes(buckets[exchange.bucket].bytes, exchange.payload),
+    const Bytes size = wire_bytes(payload_bytes(buckets[exchange.bucket], exchange.payload),
                                   dtype, exchange.wire);
     plan.exchanges.push_back(plan_exchange(exchange, size, cost, schedules, plan));
   }

@@ -38,7 +38,7 @@ bool differ(double a, double b) {
 }  // namespace
 
 static Bytes travels(const BucketPlan& buckets, const Exchange& exchange, DType dtype) {
-  return wire_bytes(payload_bytes(buckets[exchange.bucket].bytes, exchange.payload), dtype,
+  return wire_bytes(payload_bytes(buckets[exchange.bucket], exchange.payload), dtype,
                     exchange.wire);
 }
 
@@ -52,7 +52,7 @@ void check_traffic(const Schedule& schedule, const World& world, std::vector<Pro
       const int n = exchange.group.size();
       if (n == 1) continue;
       const Bytes size =
-          wire_bytes(payload_bytes(schedule.buckets[exchange.bucket].bytes, exchange.payload),
+          wire_bytes(payload_bytes(schedule.buckets[exchange.bucket], exchange.payload),
                      DType::f32, exchange.wire);
       const Algorithm algorithm = cost.algorithm(exchange, size);
       if (algorithm == Algorithm::tree && exchange.collective == Collective::all_reduce)

@@ -80,7 +80,7 @@ TEST_P(EveryStrategy, SendsWhatTheCostModelSays) {
     for (Step step = 0; step < period; ++step)
       for (const Exchange& exchange : strategy->program(step, world, buckets).exchanges) {
         const Bytes size =
-            wire_bytes(payload_bytes(buckets[exchange.bucket].bytes, exchange.payload), trace.dtype,
+            wire_bytes(payload_bytes(buckets[exchange.bucket], exchange.payload), trace.dtype,
                        exchange.wire);
         const Traffic each = cost.traffic(exchange, size);
         const double share = exchange.group.size() / (12.0 * period);

@@ -1,0 +1,95 @@
+#include "schedule/rules.h"
+
+namespace riffle::schedule {
+namespace {
+
+bool is_half(const Exchange& exchange) {
+  return exchange.collective == Collective::reduce_scatter ||
+         exchange.collective == Collective::all_gather;
+}
+
+bool overwrites(const Exchange& exchange) {
+  return exchange.merge.kind == Merge::Kind::replace || exchange.merge.kind == Merge::Kind::outer;
+}
+
+}  // namespace
+
+Point point_of(Start start) {
+  switch (start) {
+    case Start::bucket_ready:
+      return Point::gradient_ready;
+    case Start::backward_done:
+      return Point::backward_done;
+    case Start::bucket_stepped:
+      return Point::stepped;
+    case Start::step_done:
+      break;
+  }
+  return Point::step_done;
+}
+
+Point point_of(DuePoint due) {
+  switch (due) {
+    case DuePoint::before_forward:
+      return Point::before_forward;
+    case DuePoint::before_step:
+      return Point::before_step;
+    case DuePoint::after_step:
+      break;
+  }
+  return Point::stepped;
+}
+
+Moment taken(const Exchange& exchange, Step step) {
+  return moment(step, point_of(exchange.start));
+}
+
+Moment merged(const Exchange& exchange, Step step) {
+  return moment(step + exchange.due.steps, point_of(exchange.due.point));
+}
+
+bool postpones(const Exchange& exchange) {
+  return exchange.payload == Payload::gradient && merged(exchange, 0) > moment(0, Point::update);
+}
+
+bool chains(const Exchange& earlier, const Exchange& later) {
+  return earlier.bucket == later.bucket && earlier.payload == later.payload &&
+         merged(earlier, 0) <= merged(later, 0);
+}
+
+bool continues(const Exchange& earlier, const Exchange& later) {
+  return earlier.collective == Collective::reduce_scatter &&
+         later.collective == Collective::all_gather && earlier.bucket == later.bucket &&
+         earlier.payload == later.payload && earlier.lane == later.lane &&
+         earlier.group == later.group && travels_in_place(earlier);
+}
+
+bool travels_in_place(const Exchange& exchange) {
+  switch (exchange.payload) {
+    case Payload::gradient:
+      // Between backward and the update that uses it.
+      return exchange.merge.kind == Merge::Kind::replace &&
+             merged(exchange, 0) <= moment(1, Point::before_forward);
+    case Payload::weight:
+    case Payload::buffers:
+      // Between the update and the next forward.
+      return overwrites(exchange) && exchange.due == before_forward(1) &&
+             taken(exchange, 0) >= moment(0, Point::stepped);
+    case Payload::state:
+      break;
+  }
+  return false;
+}
+
+std::string refusal(const Exchange& exchange) {
+  if (exchange.wire != Wire::f32) return "values travel in their own type; use wire=f32";
+  if (exchange.lane < 0 || exchange.lane > 14) return "there are lanes 0 to 14";
+  const bool outer = exchange.merge.kind == Merge::Kind::outer;
+  if (outer && exchange.payload != Payload::weight) return "an outer optimizer is for weights";
+  if (is_half(exchange) && !travels_in_place(exchange))
+    return "half of an all_reduce must replace before the value is used";
+  if (outer && !travels_in_place(exchange)) return "an outer step is due before the next forward";
+  return {};
+}
+
+}  // namespace riffle::schedule

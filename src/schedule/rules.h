@@ -1,0 +1,35 @@
+// What the words of program.h mean in time. Each rule stands here and nowhere else; verifier,
+// simulator and runtime read it.
+#pragma once
+
+#include <string>
+
+#include "schedule/points.h"
+
+namespace riffle::schedule {
+
+// When an exchange of `step` takes its snapshot, and when it is merged.
+Moment taken(const Exchange& exchange, Step step);
+Moment merged(const Exchange& exchange, Step step);
+
+// A gradient that is merged only after its step's update point: the update of its bucket is
+// postponed to that merge (dear).
+bool postpones(const Exchange& exchange);
+
+// Of two exchanges of one step that share a member, `later` further down in the program: whether
+// it starts from the result of `earlier`. Where `earlier` is delayed beyond it, both run side by
+// side, each from its own snapshot.
+bool chains(const Exchange& earlier, const Exchange& later);
+
+// The result of `earlier` is only an input of `later`, which follows it on the same lane: nobody
+// waits for the first or merges it. A reduce_scatter whose all_gather comes later.
+bool continues(const Exchange& earlier, const Exchange& later);
+
+// Nobody looks at the value between the snapshot of this exchange and its merge, so that it may
+// travel where it lies.
+bool travels_in_place(const Exchange& exchange);
+
+// Why no worker can run this exchange; empty where it can be run.
+std::string refusal(const Exchange& exchange);
+
+}  // namespace riffle::schedule

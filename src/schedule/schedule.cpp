@@ -1,0 +1,77 @@
+#include "schedule/schedule.h"
+
+#include <algorithm>
+
+#include "riffle/error.h"
+
+namespace riffle::schedule {
+namespace {
+
+Exchange of_buffers(const Exchange& weights) {
+  Exchange exchange = weights;
+  exchange.payload = Payload::buffers;
+  exchange.scales.clear();
+  if (weights.merge.kind == Merge::Kind::outer) exchange.merge = replace();
+  if (weights.merge.kind == Merge::Kind::correct) exchange.merge = correct();
+  return exchange;
+}
+
+}  // namespace
+
+Program program_of(const Strategy& strategy, Step step, const World& world,
+                   const BucketPlan& buckets) {
+  Program program = strategy.program(step, world, buckets);
+  const auto carries = [&](const Exchange& exchange) {
+    return exchange.payload == Payload::weight &&
+           buckets.at(static_cast<std::size_t>(exchange.bucket)).buffers.count > 0;
+  };
+  if (std::ranges::none_of(program.exchanges, carries)) return program;
+  Program whole;
+  for (const Exchange& exchange : program.exchanges) {
+    whole.add(exchange);
+    if (carries(exchange)) whole.add(of_buffers(exchange));
+  }
+  return whole;
+}
+
+Program without_postponing(Program program) {
+  for (Exchange& exchange : program.exchanges) {
+    if (!postpones(exchange)) continue;
+    if (point_of(exchange.start) > Point::backward_done) exchange.start = Start::backward_done;
+    exchange.due = before_step();
+  }
+  return program;
+}
+
+std::vector<Program> programs_of(const Strategy& strategy, const World& world,
+                                 const BucketPlan& buckets) {
+  constexpr int kDraws = 8;
+  const int period = strategy.traits_with(world, buckets).period;
+  std::vector<Program> programs;
+  for (Step step = 0; step < (period > 0 ? period : kDraws); ++step)
+    programs.push_back(program_of(strategy, step, world, buckets));
+  return programs;
+}
+
+Needs needs_of(const std::vector<Program>& programs) {
+  Needs needs;
+  for (const Program& program : programs)
+    for (const Exchange& exchange : program.exchanges) {
+      if (const std::string why = refusal(exchange); !why.empty())
+        usage_error("cannot run the exchange \"{}\": {}", print(exchange), why);
+      if (exchange.group.size() < 2) continue;
+      needs.gradients |= exchange.payload == Payload::gradient;
+      needs.weights |= exchange.payload == Payload::weight;
+      needs.buffers |= exchange.payload == Payload::buffers;
+      needs.state |= exchange.payload == Payload::state;
+      needs.outer |= exchange.merge.kind == Merge::Kind::outer;
+      needs.lanes = std::max(needs.lanes, exchange.lane + 1);
+      needs.forward |= exchange.due.point == DuePoint::before_forward;
+      needs.ready |= point_of(exchange.start) < Point::before_step;
+      needs.per_bucket |= exchange.start == Start::bucket_stepped;
+      needs.postpones |= postpones(exchange);
+    }
+  return needs;
+}
+
+}  // namespace riffle::schedule

@@ -1,0 +1,42 @@
+// The programs of a strategy as everybody reads them: over a period, for a world and its buckets.
+#pragma once
+
+#include <vector>
+
+#include "riffle/strategy.h"
+#include "schedule/rules.h"
+
+namespace riffle::schedule {
+
+// The exchanges of a step: the strategy's own, and with every exchange of weights of a bucket that
+// carries buffers (Bucket::buffers) one of the buffers, merged as statistics are: never
+// extrapolated, never by an outer optimizer.
+Program program_of(const Strategy& strategy, Step step, const World& world,
+                   const BucketPlan& buckets);
+
+// The same step without postponed updates: gradients that would be merged in the next forward are
+// complete before the update. The order of issue stays, so workers may differ in it.
+Program without_postponing(Program program);
+
+// Of all steps once: a period, or where groups are random and never repeat, a few draws, which
+// exchange the same kind of thing as all others.
+std::vector<Program> programs_of(const Strategy& strategy, const World& world,
+                                 const BucketPlan& buckets);
+
+// What these programs ask of a worker.
+struct Needs {
+  bool gradients = false;  // exchanged among more than one worker
+  bool weights = false;
+  bool buffers = false;
+  bool state = false;
+  bool outer = false;  // an outer optimizer has memory of its own
+  int lanes = 0;
+  bool forward = false;     // something is due before forward
+  bool ready = false;       // something starts before the optimizer's step
+  bool per_bucket = false;  // something starts as soon as its bucket is updated
+  bool postpones = false;   // updates wait for the next forward
+};
+// UsageError for an exchange that cannot be run.
+Needs needs_of(const std::vector<Program>& programs);
+
+}  // namespace riffle::schedule
