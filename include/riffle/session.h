@@ -40,6 +40,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "riffle/collective.h"
@@ -47,6 +48,10 @@
 #include "riffle/timeline.h"
 
 namespace riffle {
+
+namespace runtime {
+class Exchanger;
+}
 
 // A trained tensor, or a float buffer of the model (BatchNorm's statistics).
 struct TensorSpec {
@@ -63,6 +68,15 @@ struct TensorSpec {
 struct ModelSpec {
   std::vector<TensorSpec> parameters;
   std::vector<TensorSpec> buffers = {};
+};
+
+// What may happen under backward and in the next forward that is right only where nobody changes
+// gradients between backward and the update: updating a bucket as soon as its gradient is there,
+// and leaving an update to the next forward.
+enum class OverlapMode {
+  full,     // the caller leaves gradients alone
+  watched,  // the caller tells by begin_update() whether they were; the first steps do without
+  none,
 };
 
 struct SessionOptions {
@@ -89,9 +103,10 @@ struct SessionOptions {
   bool broadcast = true;
   // What save() gave: strategy, step, buckets and everything in flight.
   std::span<const std::byte> resume = {};
+  OverlapMode overlap = OverlapMode::full;
   // Record the timeline.
   bool record = false;
-  // Of one wait.
+  // The longest that one wait may take.
   Seconds timeout{600};
   // The engine's collectives where there are some already; an engine has one such object, which
   // counts its calls. Must outlive the session. Default: the session makes its own.
@@ -120,6 +135,9 @@ class Session {
   // five sessions (three that sense) may live on one engine at a time if they share its
   // Collectives; all ranks make and use them in the same order.
   Session(Engine& engine, NamedStrategy strategy, ModelSpec model, SessionOptions options = {});
+  // The same over something else than an engine (SessionOptions::collectives has no meaning then).
+  Session(std::unique_ptr<runtime::Exchanger> exchanger, NamedStrategy strategy, ModelSpec model,
+          SessionOptions options = {});
   // Waits a moment for exchanges that peers are in, then gives them up.
   ~Session();
   Session(const Session&) = delete;
@@ -139,9 +157,10 @@ class Session {
   [[nodiscard]] bool keeps_weights() const;
   // Some program exchanges the optimizer's state: set_state() it.
   [[nodiscard]] bool keeps_state() const;
-  // The step under way mixes a bucket as soon as it is updated: updating bucket by bucket under
-  // backward hides that. Where it is false there is nothing to gain.
-  [[nodiscard]] bool steps_per_bucket() const;
+  // Something starts before the update, or as soon as a bucket is updated: report ready().
+  [[nodiscard]] bool needs_ready() const;
+  // Something is due before forward: call needed().
+  [[nodiscard]] bool waits_in_forward() const;
   // data is nullptr where the session does not keep them.
   [[nodiscard]] Elements gradient(int parameter) const;
   [[nodiscard]] Elements weights(int parameter) const;
@@ -154,6 +173,24 @@ class Session {
   bool before_step(int bucket);
   void stepped(int bucket);
   void end_step();
+
+  // --- The policy of overlap, for the step under way.
+  // A bucket that ready() completed should be updated at once: it is mixed under the rest of
+  // backward.
+  [[nodiscard]] bool updates_in_backward() const;
+  // Updates are left to the next forward.
+  [[nodiscard]] bool postpones() const;
+  // OverlapMode::watched: gradients must not change between backward and update unnoticed; where
+  // compares(), their values are to be looked at, later their versions will do.
+  [[nodiscard]] bool watches() const;
+  [[nodiscard]] bool compares() const;
+  // The user's update begins; `changed` names a gradient that is not as backward left it, empty:
+  // all are. Gives a line for a log, or nothing. UsageError where it was relied on already.
+  [[nodiscard]] std::string begin_update(std::string_view changed);
+  // The user clips through the adapter. UsageError where buckets were updated already.
+  void begin_clipping();
+  // The bucket has been updated in this step.
+  [[nodiscard]] bool is_stepped(int bucket) const;
 
   // False while gradients are accumulated only: ready() then starts nothing (no_sync).
   void set_sync(bool sync);

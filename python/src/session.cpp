@@ -129,7 +129,7 @@ void bind_layout(Class& session) {
       .def_property_readonly("keeps_gradients", call(&Session::keeps_gradients))
       .def_property_readonly("keeps_weights", call(&Session::keeps_weights))
       .def_property_readonly("keeps_state", call(&Session::keeps_state))
-      .def_property_readonly("steps_per_bucket", call(&Session::steps_per_bucket))
+      .def_property_readonly("updates_in_backward", call(&Session::updates_in_backward))
       .def("gradient", memory(&Session::gradient), "parameter"_a)
       .def("weights", memory(&Session::weights), "parameter"_a)
       .def("buffer", memory(&Session::buffer), "index"_a);

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <thread>
 
 #include "base/json.h"
 #include "riffle/error.h"
-#include "runtime/network.h"
 #include "runtime/sense.h"
 
 namespace riffle::runtime {
@@ -38,37 +36,47 @@ void check_trace(const Trace& trace, const ModelSpec& model) {
 }
 
 // All ranks learn who differs, and from whom.
-void check_alike(const Control& control, Rank self, bool alike, std::string_view what) {
-  std::vector<double> differs(static_cast<std::size_t>(control.ranks.size()), 0);
-  if (!alike) differs[control.ranks.index_of(self)] = 1;
-  control.all_reduce(differs, Reduction::sum);
+void check_alike(Exchanger& exchanger, bool alike, std::string_view what) {
+  const Group& ranks = exchanger.ranks();
+  std::vector<double> differs(static_cast<std::size_t>(ranks.size()), 0);
+  if (!alike) differs[ranks.index_of(exchanger.rank())] = 1;
+  exchanger.all_reduce(differs, Reduction::sum);
   const auto first = std::ranges::find(differs, 1);
   if (first != differs.end())
     usage_error("{} differs between rank {} and rank {}", what,
-                control.ranks.ranks()[first - differs.begin()], control.ranks.ranks().front());
+                ranks.ranks()[first - differs.begin()], ranks.ranks().front());
+}
+
+void check_equal(Exchanger& exchanger, const std::string& text, std::string_view what) {
+  check_alike(exchanger, broadcast(exchanger, text) == text, what);
+}
+
+// The lowest rank's choices, as JSON.
+Json choices(Exchanger& exchanger, const ModelSpec& model, const SessionOptions& options,
+             const std::optional<Resumed>& resumed, int window) {
+  Json chosen{{"session", Clock::now().time_since_epoch().count()}};
+  Surroundings& around = exchanger.surroundings();
+  if (resumed) {
+    chosen["cluster"] = resumed->cluster;
+    chosen["trace"] = resumed->trace;
+    chosen["layers_each"] = resumed->layers_each;
+  } else {
+    const Cluster cluster = window > 0        ? around.sense({}, {})
+                            : options.cluster ? *options.cluster
+                                              : around.cluster(options.measure_network);
+    chosen["cluster"] = to_json(cluster);
+    chosen["trace"] = to_json(options.trace ? *options.trace : modelled_trace(model));
+    chosen["layers_each"] = Json::array();
+  }
+  const bool told = options.cluster || options.trace;
+  chosen["overlap"] =
+      told ? 1.0
+           : overlap_share(around.hosts(), exchanger.ranks().size(), options.compute_threads,
+                           std::thread::hardware_concurrency());
+  return chosen;
 }
 
 }  // namespace
-
-void Control::broadcast(std::span<std::byte> bytes) const {
-  if (ranks.size() == 1 || bytes.empty()) return;
-  std::vector<float> words((bytes.size() + sizeof(float) - 1) / sizeof(float));
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  collectives.broadcast(ranks, ranks.ranks().front(), elements(words), options());
-  std::memcpy(bytes.data(), words.data(), bytes.size());
-}
-
-std::string Control::broadcast(std::string text) const {
-  std::uint64_t size = text.size();
-  broadcast(std::as_writable_bytes(std::span(&size, 1)));
-  text.resize(size);
-  broadcast(std::as_writable_bytes(std::span(text.data(), text.size())));
-  return text;
-}
-
-void Control::all_reduce(std::span<double> values, Reduction reduction) const {
-  collectives.all_reduce(ranks, elements(values), options(reduction));
-}
 
 std::string fingerprint(const ModelSpec& model) {
   std::string text;
@@ -97,41 +105,35 @@ Trace modelled_trace(const ModelSpec& model) {
   return trace;
 }
 
-Agreement agree(Engine& engine, const Control& control, const NamedStrategy& strategy,
-                const ModelSpec& model, const SessionOptions& options,
-                const std::optional<Resumed>& resumed) {
-  check_model(model);
-  const Rank self = engine.rank();
-  const std::string mine = fingerprint(model);
-  check_alike(control, self, control.broadcast(strategy.spec) == strategy.spec, "the strategy");
-  check_alike(control, self, control.broadcast(mine) == mine, "the model");
+double overlap_share(int hosts, int ranks, int compute_threads, unsigned cores) {
+  if (cores == 0 || hosts != 1) return 1;
+  const double each = static_cast<double>(cores) / ranks;
+  return std::clamp(each - compute_threads, 0.0, 1.0);
+}
 
-  Json chosen{{"session", Clock::now().time_since_epoch().count()}};
-  const std::string step = resumed ? std::to_string(resumed->step) : "none";
-  check_alike(control, self, control.broadcast(step) == step, "the step that is resumed");
-  const int window = sensing_window(engine, control, *strategy.strategy, model, options);
-  if (resumed) {
-    chosen["cluster"] = resumed->cluster;
-    chosen["trace"] = resumed->trace;
-    chosen["layers_each"] = resumed->layers_each;
-  } else {
-    const Cluster cluster = window > 0                ? sensed_cluster(engine, control, {}, {})
-                            : options.cluster         ? *options.cluster
-                            : options.measure_network ? measured_cluster(engine, control)
-                                                      : assumed_cluster(engine);
-    chosen["cluster"] = to_json(cluster);
-    chosen["trace"] = to_json(options.trace ? *options.trace : modelled_trace(model));
-    chosen["layers_each"] = Json::array();
+Trace overlapped(Trace trace, double share) {
+  for (Layer& layer : trace.layers) {
+    layer.forward *= share;
+    layer.backward *= share;
   }
-  const bool told = options.cluster || options.trace;
-  chosen["overlap"] =
-      told ? 1.0
-           : overlap_share(engine, options.compute_threads, std::thread::hardware_concurrency());
-  const Json agreed = parse_json(control.broadcast(chosen.dump()), "rank 0's choices");
+  return trace;
+}
+
+Agreement agree(Exchanger& exchanger, const NamedStrategy& strategy, const ModelSpec& model,
+                const SessionOptions& options, const std::optional<Resumed>& resumed) {
+  check_model(model);
+  check_equal(exchanger, strategy.spec, "the strategy");
+  check_equal(exchanger, fingerprint(model), "the model");
+  check_equal(exchanger, resumed ? std::to_string(resumed->step) : "none",
+              "the step that is resumed");
+  const int window = sensing_window(exchanger, *strategy.strategy, model, options);
+  const Json chosen = choices(exchanger, model, options, resumed, window);
+  const Json agreed = parse_json(broadcast(exchanger, chosen.dump()), "rank 0's choices");
   Cluster cluster = cluster_from_json(agreed["cluster"].get<std::string>(), "rank 0's cluster");
-  if (cluster.size() != engine.size())
-    usage_error("the cluster has {} workers, the world {} ranks", cluster.size(), engine.size());
-  Agreement result{.world = World(std::move(cluster), {0, control.ranks}),
+  if (cluster.size() != exchanger.ranks().size())
+    usage_error("the cluster has {} workers, the world {} ranks", cluster.size(),
+                exchanger.ranks().size());
+  Agreement result{.world = World(std::move(cluster), {0, exchanger.ranks()}),
                    .trace = trace_from_json(agreed["trace"].get<std::string>(), "rank 0's trace"),
                    .session = agreed["session"].get<std::uint64_t>(),
                    .overlap = agreed["overlap"].get<double>(),

@@ -1,29 +1,11 @@
-// What the ranks of a session must agree on before they begin: strategy, model, world, times. Rank
-// 0 decides where there is a choice; a rank that differs is named on all of them.
+// What the ranks of a session must agree on before they begin: strategy, model, world, times. The
+// lowest rank decides where there is a choice; a rank that differs is named on all of them.
 #pragma once
 
 #include "riffle/session.h"
+#include "runtime/exchanger.h"
 
 namespace riffle::runtime {
-
-// Calls outside of programs have a lane of their own.
-constexpr int kControlLane = 15;
-
-// Collectives among all ranks of a session, between steps.
-struct Control {
-  Collectives& collectives;
-  Group ranks;
-  Seconds timeout;
-  std::uint32_t epoch = 0;
-
-  [[nodiscard]] CollectiveOptions options(Reduction reduction = Reduction::mean) const {
-    return {.lane = kControlLane, .reduction = reduction, .timeout = timeout, .epoch = epoch};
-  }
-  // The lowest rank's, for all.
-  void broadcast(std::span<std::byte> bytes) const;
-  [[nodiscard]] std::string broadcast(std::string text) const;
-  void all_reduce(std::span<double> values, Reduction reduction) const;
-};
 
 struct Agreement {
   World world;
@@ -43,14 +25,20 @@ struct Resumed {
   std::vector<int> layers_each;
 };
 
-Agreement agree(Engine& engine, const Control& control, const NamedStrategy& strategy,
-                const ModelSpec& model, const SessionOptions& options,
-                const std::optional<Resumed>& resumed);
+Agreement agree(Exchanger& exchanger, const NamedStrategy& strategy, const ModelSpec& model,
+                const SessionOptions& options, const std::optional<Resumed>& resumed);
 
 // A layer per parameter, with times modelled from the sizes.
 Trace modelled_trace(const ModelSpec& model);
 
 // Text that two ranks have in common exactly when their models are alike.
 std::string fingerprint(const ModelSpec& model);
+
+// How much of the time that exchanges take they hide under computing, 0 to 1. Between hosts they
+// mostly wait, so all of it; inside a host they are work for a core, so it takes one that does not
+// compute.
+double overlap_share(int hosts, int ranks, int compute_threads, unsigned cores);
+// The times in which something can be hidden.
+Trace overlapped(Trace trace, double share);
 
 }  // namespace riffle::runtime

@@ -4,18 +4,11 @@
 
 #include "base/json.h"
 #include "riffle/error.h"
-#include "runtime/state.h"
 
-namespace riffle {
-
-using runtime::Flat;
-using runtime::Flight;
-using runtime::FlightPtr;
-using runtime::Part;
-
+namespace riffle::runtime {
 namespace {
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr std::string_view kSource = "session state";
 
 struct Split {
@@ -34,39 +27,44 @@ Split split(std::span<const std::byte> bytes) {
           rest.subspan(size)};
 }
 
-Json parts_json(const std::vector<Part>& parts) {
+Json parts_json(const Parts& parts) {
   Json json = Json::array();
   for (const Part& part : parts)
-    json.push_back({{"dtype", name_of(part.dtype)},
-                    {"elements", part.count},
-                    {"statistics", part.statistics}});
+    json.push_back({{"dtype", name_of(part.dtype)}, {"elements", part.count}});
   return json;
 }
 
-std::vector<Part> read_parts(const JsonReader& reader) {
-  std::vector<Part> parts;
+Parts read_parts(const JsonReader& reader) {
+  Parts parts;
   for (std::size_t i = 0; i < reader.size(); ++i) {
     const JsonReader each = reader.at(i);
     parts.push_back(
         {.dtype = parse_dtype(each.at("dtype").text(), each.at("dtype").where()),
-         .count = static_cast<std::size_t>(each.at("elements").integer(0, std::int64_t{1} << 50)),
-         .statistics = each.at("statistics").boolean()});
+         .count = static_cast<std::size_t>(each.at("elements").integer(0, std::int64_t{1} << 50))});
   }
   return parts;
 }
 
-void append(std::vector<std::byte>& bytes, const Flat& flat) {
-  bytes.insert(bytes.end(), flat.bytes().begin(), flat.bytes().end());
+void append(std::vector<std::byte>& bytes, Memory& memory, const Elements& values) {
+  const std::size_t begin = bytes.size();
+  bytes.resize(begin + bytes_of(values));
+  memory.read(std::span(bytes).subspan(begin), values);
 }
 
 // Memory in the order it was written.
 class MemoryReader {
  public:
-  explicit MemoryReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  void read(const Flat& into) {
-    if (into.bytes().size() > bytes_.size()) usage_error("{}: cut off", kSource);
-    std::memcpy(into.bytes().data(), bytes_.data(), into.bytes().size());
-    bytes_ = bytes_.subspan(into.bytes().size());
+  MemoryReader(std::span<const std::byte> bytes, Memory& memory) : bytes_(bytes), memory_(memory) {}
+  void read(const Elements& into) {
+    const std::size_t size = bytes_of(into);
+    if (size > bytes_.size()) usage_error("{}: cut off", kSource);
+    memory_.write(into, bytes_.first(size));
+    bytes_ = bytes_.subspan(size);
+  }
+  Flat read(const Parts& parts) {
+    Flat flat(memory_, parts);
+    for (const Elements& each : flat.parts()) read(each);
+    return flat;
   }
   void expect_end() const {
     if (!bytes_.empty()) usage_error("{}: {} bytes too many", kSource, bytes_.size());
@@ -74,14 +72,36 @@ class MemoryReader {
 
  private:
   std::span<const std::byte> bytes_;
+  Memory& memory_;
 };
+
+FlightPtr read_flight(const JsonReader& from, MemoryReader& memory, Rank rank, Step step,
+                      const Layout& layout) {
+  auto flight = std::make_shared<Flight>();
+  flight->id = {from.at("step").integer(0, step - 1),
+                static_cast<int>(from.at("index").integer(0, 1 << 30))};
+  const JsonReader exchange = from.at("exchange");
+  const Program program = program_from_json(exchange.text(), exchange.where());
+  if (program.exchanges.size() != 1) exchange.fail("not one exchange");
+  flight->exchange = program.exchanges.front();
+  if (flight->exchange.bucket < 0 ||
+      flight->exchange.bucket >= static_cast<int>(layout.buckets.size()) ||
+      !flight->exchange.group.contains(rank))
+    exchange.fail("of another session");
+  flight->parts = read_parts(from.at("parts"));
+  if (!flight->parts.empty()) {
+    flight->travelling = memory.read(flight->parts);
+    flight->data = flight->travelling.parts();
+    if (flight->exchange.merge.kind == Merge::Kind::correct)
+      flight->own = memory.read(flight->parts);
+  }
+  flight->stage = Flight::Stage::done;
+  return flight;
+}
 
 }  // namespace
 
-namespace runtime {
-
-std::optional<Resumed> read_resumed(std::span<const std::byte> bytes, const NamedStrategy& strategy,
-                                    const ModelSpec& model, const Engine& engine) {
+std::optional<Resumed> read_resumed(std::span<const std::byte> bytes, const Identity& identity) {
   if (bytes.empty()) return std::nullopt;
   const Split parts = split(bytes);
   const JsonReader header(parts.header, std::string(kSource));
@@ -89,13 +109,13 @@ std::optional<Resumed> read_resumed(std::span<const std::byte> bytes, const Name
   const auto expect = [&](std::string_view key, std::string_view now) {
     if (header.at(key).text() != now) header.at(key).fail(fmt::format("now it is {}", now));
   };
-  expect("strategy", strategy.spec);
-  if (header.at("model").text() != fingerprint(model))
+  expect("strategy", identity.strategy.spec);
+  if (header.at("model").text() != fingerprint(identity.model))
     usage_error("{}: of a model with other parameters", kSource);
-  if (header.at("rank").integer(0, 1 << 30) != engine.rank())
-    header.at("rank").fail(fmt::format("this is rank {}", engine.rank()));
-  if (header.at("workers").integer(1, 1 << 30) != engine.size())
-    header.at("workers").fail(fmt::format("now there are {}", engine.size()));
+  if (header.at("rank").integer(0, 1 << 30) != identity.rank)
+    header.at("rank").fail(fmt::format("this is rank {}", identity.rank));
+  if (header.at("workers").integer(1, 1 << 30) != identity.workers)
+    header.at("workers").fail(fmt::format("now there are {}", identity.workers));
   Resumed resumed{.cluster = header.at("cluster").text(),
                   .trace = header.at("trace").text(),
                   .step = header.at("step").integer(0, std::int64_t{1} << 53),
@@ -106,38 +126,33 @@ std::optional<Resumed> read_resumed(std::span<const std::byte> bytes, const Name
   return resumed;
 }
 
-}  // namespace runtime
-
-std::vector<std::byte> Session::State::save() {
-  dispatcher.throw_if_failed();
-  settle();
+std::vector<std::byte> write_checkpoint(const Identity& identity, const Agreement& agreed,
+                                        Step step, const Values& values,
+                                        const std::vector<FlightPtr>& flights) {
   Json header{{"riffle", "session"},
               {"version", kVersion},
-              {"strategy", strategy.spec},
-              {"model", runtime::fingerprint(model)},
-              {"rank", engine.rank()},
-              {"workers", engine.size()},
+              {"strategy", identity.strategy.spec},
+              {"model", fingerprint(identity.model)},
+              {"rank", identity.rank},
+              {"workers", identity.workers},
               {"step", step},
               {"cluster", to_json(agreed.world.cluster)},
               {"trace", to_json(agreed.trace)},
               {"layers_each", Json::array()},
               {"flights", Json::array()}};
-  for (const Bucket& bucket : layout.buckets)
+  for (const Bucket& bucket : values.layout().buckets)
     header["layers_each"].push_back(bucket.last - bucket.first + 1);
   std::vector<std::byte> memory;
-  for (const FlightPtr& flight : delayed()) {
+  for (const FlightPtr& flight : flights) {
     header["flights"].push_back(
-        {{"step", flight->step},
-         {"index", flight->index},
+        {{"step", flight->id.step},
+         {"index", flight->id.index},
          {"exchange", to_json(Program{{flight->exchange}})},  // its groups may be of the past
          {"parts", parts_json(flight->parts)}});
-    append(memory, flight->travelling);
-    append(memory, flight->own);
+    for (const Flat* flat : {&flight->travelling, &flight->own})
+      for (const Elements& each : flat->parts()) append(memory, values.memory(), each);
   }
-  for (const runtime::OuterMemory& each : outer) {
-    append(memory, each.agreed);
-    append(memory, each.momentum);
-  }
+  for (const Elements& each : values.outer_memory()) append(memory, values.memory(), each);
   const std::string text = header.dump();
   const std::uint64_t size = text.size();
   std::vector<std::byte> bytes(sizeof(size) + text.size());
@@ -147,42 +162,18 @@ std::vector<std::byte> Session::State::save() {
   return bytes;
 }
 
-void Session::State::restore() {
-  const Split parts = split(options.resume);
-  const JsonReader header(parts.header, std::string(kSource));
-  const JsonReader list = header.at("flights");
-  MemoryReader memory(parts.memory);
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    auto flight = std::make_shared<Flight>();
-    flight->step = list.at(i).at("step").integer(0, step - 1);
-    flight->index = static_cast<int>(list.at(i).at("index").integer(0, 1 << 30));
-    const JsonReader exchange = list.at(i).at("exchange");
-    const Program program = program_from_json(exchange.text(), exchange.where());
-    if (program.exchanges.size() != 1) exchange.fail("not one exchange");
-    flight->exchange = program.exchanges.front();
-    if (flight->exchange.bucket < 0 ||
-        flight->exchange.bucket >= static_cast<int>(layout.buckets.size()) ||
-        !flight->exchange.group.contains(engine.rank()))
-      exchange.fail("of another session");
-    flight->parts = read_parts(list.at(i).at("parts"));
-    if (!flight->parts.empty()) {
-      flight->travelling = Flat(engine, flight->parts);
-      memory.read(flight->travelling);
-      flight->data = flight->travelling.parts();
-      if (flight->exchange.merge.kind == Merge::Kind::correct) {
-        flight->own = Flat(engine, flight->parts);
-        memory.read(flight->own);
-      }
-    }
-    flight->stage = Flight::Stage::done;
-    flights.at(flight->exchange.bucket).push_back(std::move(flight));
-  }
-  start_outer();
-  for (const runtime::OuterMemory& each : outer) {
-    memory.read(each.agreed);
-    memory.read(each.momentum);
-  }
+std::vector<FlightPtr> restore(std::span<const std::byte> bytes, Rank rank, Step step,
+                               Values& values) {
+  const Split parts = split(bytes);
+  const JsonReader list = JsonReader(parts.header, std::string(kSource)).at("flights");
+  MemoryReader memory(parts.memory, values.memory());
+  std::vector<FlightPtr> flights;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    flights.push_back(read_flight(list.at(i), memory, rank, step, values.layout()));
+  values.start_outer();
+  for (const Elements& each : values.outer_memory()) memory.read(each);
   memory.expect_end();
+  return flights;
 }
 
-}  // namespace riffle
+}  // namespace riffle::runtime

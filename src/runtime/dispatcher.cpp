@@ -18,13 +18,18 @@ CommContext context_of(const Flight& flight) {
   return {.group = &flight.exchange.group,
           .operation = name_of(flight.exchange.collective),
           .bucket = flight.exchange.bucket,
-          .step = flight.step};
+          .step = flight.id.step};
 }
 
 }  // namespace
 
-Dispatcher::Dispatcher(Engine& engine, FlightRunner runner, Notices& notices, Recorder& recorder)
-    : engine_(engine), runner_(runner), notices_(notices), recorder_(recorder) {}
+Dispatcher::Dispatcher(Engine& engine, std::function<void(Flight&)> run, Seconds timeout,
+                       Notices& notices, Recorder& recorder)
+    : engine_(engine),
+      run_(std::move(run)),
+      timeout_(timeout),
+      notices_(notices),
+      recorder_(recorder) {}
 
 Dispatcher::~Dispatcher() {
   drain();
@@ -110,8 +115,8 @@ void Dispatcher::run(Lane& lane) {
     std::exception_ptr error;
     const auto start = Recorder::now();
     try {
-      runner_.run(*lane.running);
-      recorder_.exchange(lane.running->exchange, lane.running->step, lane.running->sent, start);
+      run_(*lane.running);
+      recorder_.exchange(lane.running->exchange, lane.running->id.step, lane.running->sent, start);
     } catch (const CommError& caught) {
       error = std::make_exception_ptr(notices_.first_cause(caught));
     } catch (...) {
@@ -136,7 +141,7 @@ void Dispatcher::fail(std::exception_ptr error) {
 void Dispatcher::wait(Flight& flight) {
   if (flight.stage == Flight::Stage::done) return throw_if_failed();
   const auto begin = Recorder::now();
-  const Deadline deadline = after(runner_.timeout);
+  const Deadline deadline = after(timeout_);
   std::unique_lock lock(mutex_);
   while (!error_ && flight.stage != Flight::Stage::done) {
     if (done_.wait_for(lock, kLookAround) == std::cv_status::no_timeout) continue;
@@ -146,7 +151,7 @@ void Dispatcher::wait(Flight& flight) {
       notices_.check(context_of(flight));
       if (Clock::now() > deadline)
         throw CommError(CommFailure::timed_out, -1, "", context_of(flight),
-                        fmt::format("no end within {}", print(runner_.timeout)));
+                        fmt::format("no end within {}", print(timeout_)));
     } catch (const CommError&) {
       fail(std::current_exception());
     }
@@ -154,7 +159,7 @@ void Dispatcher::wait(Flight& flight) {
   }
   if (error_) std::rethrow_exception(error_);
   lock.unlock();
-  recorder_.wait(flight.exchange, flight.step, begin);
+  recorder_.wait(flight.exchange, flight.id.step, begin);
 }
 
 void Dispatcher::throw_if_failed() {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -18,7 +19,9 @@ namespace riffle::runtime {
 
 class Dispatcher {
  public:
-  Dispatcher(Engine& engine, FlightRunner runner, Notices& notices, Recorder& recorder);
+  // `run` makes the collectives of a flight; `timeout` is that of one wait.
+  Dispatcher(Engine& engine, std::function<void(Flight&)> run, Seconds timeout, Notices& notices,
+             Recorder& recorder);
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
@@ -51,7 +54,8 @@ class Dispatcher {
   void look_at_running(std::unique_lock<std::mutex>& lock);
 
   Engine& engine_;
-  FlightRunner runner_;
+  std::function<void(Flight&)> run_;
+  Seconds timeout_;
   Notices& notices_;
   Recorder& recorder_;
 

@@ -2,7 +2,7 @@
 // one order on all ranks, and exchanges of two sessions do not.
 #pragma once
 
-#include "runtime/agreement.h"
+#include "runtime/control.h"
 
 namespace riffle::runtime {
 

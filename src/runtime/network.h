@@ -5,7 +5,7 @@
 
 #include "riffle/cluster.h"
 #include "riffle/cost.h"
-#include "runtime/agreement.h"
+#include "runtime/control.h"
 
 namespace riffle::runtime {
 
@@ -29,12 +29,5 @@ Cluster sensed_cluster(Engine& engine, const Control& control, const Partition& 
 // agreed cluster makes cheapest; inside a host the members' shared memory decides.
 Algorithm algorithm_for(const Engine& engine, const CostModel& cost, const Exchange& exchange,
                         Bytes size);
-
-// How much of the time that exchanges take they hide under computing, 0 to 1. Between hosts they
-// mostly wait, so all of it; inside a host they are work for a core, so it takes one that does not
-// compute.
-double overlap_share(const Engine& engine, int compute_threads, unsigned cores);
-// The times in which something can be hidden.
-Trace overlapped(Trace trace, double share);
 
 }  // namespace riffle::runtime

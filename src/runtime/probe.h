@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "runtime/agreement.h"
+#include "runtime/control.h"
 
 namespace riffle::runtime {
 

@@ -40,12 +40,6 @@ void Recorder::wait(const Exchange& exchange, Step step, Clock::time_point start
   add(EventKind::wait, name(exchange), 0, step, start, {});
 }
 
-void Recorder::optimizer(int bucket, Step step, Clock::time_point start) {
-  if (!keeps_timeline_) return;
-  const std::scoped_lock lock(mutex_);
-  add(EventKind::optimizer, fmt::format("bucket{}", bucket), 0, step, start, {});
-}
-
 void Recorder::end_step() {
   const std::scoped_lock lock(mutex_);
   const Clock::time_point at = now();

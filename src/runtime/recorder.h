@@ -23,7 +23,6 @@ class Recorder {
 
   void exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start);
   void wait(const Exchange& exchange, Step step, Clock::time_point start);
-  void optimizer(int bucket, Step step, Clock::time_point start);
   void end_step();
   void consensus(double distance);
 

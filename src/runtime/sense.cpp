@@ -5,21 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "riffle/error.h"
 #include "runtime/cluster_change.h"
-#include "runtime/network.h"
-#include "runtime/state.h"
+#include "runtime/engine_memory.h"
 
-namespace riffle {
-
-using runtime::ExchangeTime;
-using runtime::Flight;
-using runtime::FlightPtr;
-using runtime::Sensing;
-
-namespace runtime {
+namespace riffle::runtime {
 namespace {
 
 constexpr int kLongestPatience = 64;
@@ -35,6 +26,12 @@ Cluster trial_cluster(int workers, int racks) {
   return cluster;
 }
 
+std::vector<double> paces_of(const Cluster& cluster) {
+  std::vector<double> factors;
+  for (const WorkerSpec& each : cluster.workers) factors.push_back(each.slow);
+  return factors;
+}
+
 }  // namespace
 
 bool follows_racks(const Strategy& strategy, int workers, const BucketPlan& buckets) {
@@ -46,111 +43,114 @@ bool follows_racks(const Strategy& strategy, int workers, const BucketPlan& buck
   return false;
 }
 
-int sensing_window(const Engine& engine, const Control& control, const Strategy& strategy,
-                   const ModelSpec& model, const SessionOptions& options) {
+int sensing_window(Exchanger& exchanger, const Strategy& strategy, const ModelSpec& model,
+                   const SessionOptions& options) {
   if (options.sense_window < 1)
     usage_error("sense_window: {}: must be 1 or more", options.sense_window);
-  const bool wanted = options.sense && options.measure_network && !options.cluster &&
-                      engine.size() > 2 && by_host(engine).size() > 1 &&
-                      follows_racks(strategy, engine.size(), one_bucket(modelled_trace(model)));
-  return std::stoi(control.broadcast(std::to_string(wanted ? options.sense_window : 0)));
+  const bool wanted =
+      options.sense && options.measure_network && !options.cluster &&
+      exchanger.surroundings().can_sense() &&
+      follows_racks(strategy, exchanger.ranks().size(), one_bucket(modelled_trace(model)));
+  return std::stoi(broadcast(exchanger, std::to_string(wanted ? options.sense_window : 0)));
 }
 
-Sensing::Sensing(int steps, Step now, const Cluster& cluster)
-    : window(steps), pace([&] {
-        std::vector<double> factors;
-        for (const WorkerSpec& each : cluster.workers) factors.push_back(each.slow);
-        return factors;
-      }()) {
-  restart(now, {});
+Sensing::Sensing(Exchanger& exchanger, Recorder& recorder, Watched& watched, int window)
+    : exchanger_(exchanger),
+      recorder_(recorder),
+      watched_(watched),
+      window_(window),
+      pace_(paces_of(watched.world().cluster)) {
+  recorder_.keep_records();
+  begin_window();
+  watched_.log("sensing: " + summary(watched_.world().cluster));
 }
 
-void Sensing::restart(Step now, Seconds waited_by_now) {
-  first = since = began_at = now;
-  began = Clock::now();
-  waited = waited_by_now;
-  std::erase_if(records, [&](const ExchangeRecord& each) { return each.step < now; });
+void Sensing::begin_window() {
+  lateness_ = watched_.strategy().traits_with(watched_.world(), watched_.buckets()).staleness;
+  first_ = since_ = began_at_ = watched_.step();
+  began_ = Clock::now();
+  waited_ = recorder_.waited();
+  std::erase_if(records_, [&](const ExchangeRecord& each) { return each.step < first_; });
 }
 
-}  // namespace runtime
+void Sensing::restart() {
+  drift_.forget();
+  begin_window();
+}
 
-void Session::State::sense() {
-  if (!sensing) return;
-  if (step == sensing->first + sensing->window + sensing->lateness) start_gathering();
-  if (sensing->gathering && step == sensing->decide_at) decide();
-  if (sensing->next && step == sensing->switch_at) change_world();
+void Sensing::look() {
+  const Step now = watched_.step();
+  if (now == first_ + window_ + lateness_) start_gathering();
+  if (gathering_ && now == decide_at_) decide();
+  if (next_ && now == switch_at_) change_world();
 }
 
 // What this rank has seen in the window that ends now.
-std::vector<double> Session::State::own_numbers() {
-  Sensing& at = *sensing;
-  std::vector<double> numbers(at.numbers());
-  const auto number = [&](Step of, int lane) -> double* {
-    if (of < at.first || of >= at.first + at.window || lane >= Sensing::kLanes) return nullptr;
-    return &numbers[2 + static_cast<std::size_t>((of - at.first) * Sensing::kLanes + lane)];
-  };
-  std::ranges::move(recorder.take_records(), std::back_inserter(at.records));
-  for (const runtime::ExchangeRecord& each : at.records)
-    if (double* sum = number(each.step, each.lane)) *sum += each.time.count();
-  for (const auto& each : flights)
-    for (const FlightPtr& flight : each)
-      if (flight->stage != Flight::Stage::done)
-        if (double* sum = number(flight->step, flight->exchange.lane)) *sum = 0;
-  const Seconds waited = recorder.waited();
-  const Seconds whole = Clock::now() - at.began;
-  const auto steps = static_cast<double>(step - at.began_at);
-  numbers[0] = (whole - (waited - at.waited)).count() / steps;
-  numbers[1] = whole.count() / steps;
-  return numbers;
+std::vector<double> Sensing::own_numbers() {
+  std::vector<double> told(numbers());
+  std::ranges::move(recorder_.take_records(), std::back_inserter(records_));
+  for (const ExchangeRecord& each : records_) {
+    if (each.step < first_ || each.step >= first_ + window_ || each.lane >= kLanes) continue;
+    if (watched_.is_under_way(each.step, each.lane)) continue;
+    told[2 + static_cast<std::size_t>((each.step - first_) * kLanes + each.lane)] +=
+        each.time.count();
+  }
+  const Seconds waited = recorder_.waited();
+  const Seconds whole = Clock::now() - began_;
+  const auto steps = static_cast<double>(watched_.step() - began_at_);
+  told[0] = (whole - (waited - waited_)).count() / steps;
+  told[1] = whole.count() / steps;
+  return told;
 }
 
-void Session::State::start_gathering() {
-  Sensing& at = *sensing;
+void Sensing::start_gathering() {
   const std::vector<double> own = own_numbers();
-  const std::size_t all = own.size() * static_cast<std::size_t>(control.ranks.size());
+  const Group& ranks = exchanger_.ranks();
   auto flight = std::make_shared<Flight>();
-  flight->exchange = {.bucket = -1, .group = control.ranks, .lane = lanes.own()};
-  flight->step = step - 1;
-  flight->parts = {{.dtype = DType::f64, .count = all}};
-  flight->sent = Bytes{std::llround(
-      cost->traffic(flight->exchange, {static_cast<std::int64_t>(all * sizeof(double))}).bytes)};
-  flight->travelling = runtime::Flat(engine, flight->parts);
+  flight->exchange = {.bucket = -1, .group = ranks, .lane = exchanger_.surroundings().spare_lane()};
+  flight->id = {watched_.step() - 1, -1};
+  flight->parts = {
+      {.dtype = DType::f64, .count = own.size() * static_cast<std::size_t>(ranks.size())}};
+  flight->travelling = Flat(exchanger_.memory(), flight->parts);
   flight->data = flight->travelling.parts();
-  const auto begin = own.size() * static_cast<std::size_t>(control.ranks.index_of(engine.rank()));
-  for (std::size_t i = 0; i < own.size(); ++i)
-    runtime::set_value(flight->data[0], begin + i, own[i]);
-  dispatcher.plan(flight);
-  dispatcher.start(*flight);
+  const CostModel cost(watched_.world().cluster);
+  flight->sent = Bytes{std::llround(
+      cost.traffic(flight->exchange, {static_cast<std::int64_t>(bytes_of(flight->data[0]))})
+          .bytes)};
+  const auto begin = own.size() * static_cast<std::size_t>(ranks.index_of(exchanger_.rank()));
+  for (std::size_t i = 0; i < own.size(); ++i) set_value(flight->data[0], begin + i, own[i]);
+  exchanger_.plan(flight);
+  exchanger_.start(*flight);
 
-  at.gathering = std::move(flight);
-  at.gathered = at.first;
-  at.decide_at = step + std::max(at.window / 4, 1);
-  at.first += at.window;
-  at.began = Clock::now();
-  at.began_at = step;
-  at.waited = recorder.waited();
-  std::erase_if(at.records,
-                [&](const runtime::ExchangeRecord& each) { return each.step < at.first; });
+  gathering_ = std::move(flight);
+  gathered_ = first_;
+  decide_at_ = watched_.step() + std::max(window_ / 4, 1);
+  first_ += window_;
+  began_ = Clock::now();
+  began_at_ = watched_.step();
+  waited_ = recorder_.waited();
+  std::erase_if(records_, [&](const ExchangeRecord& each) { return each.step < first_; });
 }
 
 // The exchanges of the window that was gathered, with what each took.
-std::vector<ExchangeTime> Session::State::gathered_times(const std::vector<double>& numbers) const {
+std::vector<ExchangeTime> Sensing::times_of(const std::vector<double>& told) const {
   std::vector<ExchangeTime> times;
-  const std::size_t each = sensing->numbers();
-  for (int t = 0; t < sensing->window; ++t) {
-    const Program program = strategy->program(sensing->gathered + t, agreed.world, layout.buckets);
+  const Partition racks = watched_.world().racks();
+  for (int t = 0; t < window_; ++t) {
+    const Program program =
+        watched_.strategy().program(gathered_ + t, watched_.world(), watched_.buckets());
     std::vector<std::pair<const void*, int>> seen;  // groups, and lanes
     for (const Exchange& exchange : program.exchanges) {
       const std::pair key{exchange.group.identity(), exchange.lane};
-      if (exchange.group.size() == 1 || exchange.lane >= Sensing::kLanes ||
+      if (exchange.group.size() == 1 || exchange.lane >= kLanes ||
           std::ranges::count(seen, key) > 0)
         continue;
       seen.push_back(key);
       double least = 1e9;
       for (const Rank rank : exchange.group)
-        least = std::min(least,
-                         numbers[each * static_cast<std::size_t>(control.ranks.index_of(rank)) + 2 +
-                                 static_cast<std::size_t>(t * Sensing::kLanes + exchange.lane)]);
+        least = std::min(
+            least, told[numbers() * static_cast<std::size_t>(exchanger_.ranks().index_of(rank)) +
+                        2 + static_cast<std::size_t>(t * kLanes + exchange.lane)]);
       const bool inside = std::ranges::any_of(
           racks, [&](const Group& rack) { return std::ranges::includes(rack, exchange.group); });
       if (least > 0) times.push_back({exchange.group, !inside, Seconds(least)});
@@ -159,121 +159,89 @@ std::vector<ExchangeTime> Session::State::gathered_times(const std::vector<doubl
   return times;
 }
 
-void Session::State::decide() {
-  Sensing& at = *sensing;
-  const FlightPtr flight = std::exchange(at.gathering, nullptr);
-  dispatcher.wait(*flight);
-  if (at.gathered < at.since || at.next) return;
-  std::vector<double> numbers(flight->data[0].count);
-  for (std::size_t i = 0; i < numbers.size(); ++i)  // the mean over ranks, of which one wrote it
-    numbers[i] = runtime::value_at(flight->data[0], i) * control.ranks.size();
+void Sensing::decide() {
+  const FlightPtr flight = std::exchange(gathering_, nullptr);
+  exchanger_.wait(*flight);
+  if (gathered_ < since_ || next_) return;
+  std::vector<double> told(flight->data[0].count);
+  for (std::size_t i = 0; i < told.size(); ++i)  // the mean over ranks, of which one wrote it
+    told[i] = value_at(flight->data[0], i) * exchanger_.ranks().size();
   std::vector<Seconds> busy;
   std::vector<Seconds> whole;
-  for (std::size_t i = 0; i < numbers.size(); i += at.numbers()) {
-    busy.emplace_back(numbers[i]);
-    whole.emplace_back(numbers[i + 1]);
+  for (std::size_t i = 0; i < told.size(); i += numbers()) {
+    busy.emplace_back(told[i]);
+    whole.emplace_back(told[i + 1]);
   }
-  const bool paces = at.pace.look(busy, whole);
-  std::optional<runtime::Drift::Seen> drift;
-  if (at.resting > 0)
-    --at.resting;
+  const bool paces = pace_.look(busy, whole);
+  std::optional<Drift::Seen> drift;
+  if (resting_ > 0)
+    --resting_;
   else
-    drift = at.drift.look(gathered_times(numbers));
+    drift = drift_.look(times_of(told));
   if (drift || paces) measure_again(drift);
 }
 
-void Session::State::measure_again(const std::optional<runtime::Drift::Seen>& drift) {
-  Sensing& at = *sensing;
-  Cluster now = agreed.world.cluster;
+void Sensing::measure_again(const std::optional<Drift::Seen>& drift) {
+  const Cluster& before = watched_.world().cluster;
+  Cluster now = before;
   std::string seen;
   if (drift) {
     seen = fmt::format("exchanges {} {:.2g} times as long; ",
-                       drift->ranks.empty()
-                           ? std::string("between racks take")
-                           : fmt::format("of ranks {} take", runtime::ranges(drift->ranks)),
+                       drift->ranks.empty() ? std::string("between racks take")
+                                            : fmt::format("of ranks {} take", ranges(drift->ranks)),
                        drift->factor);
     // Exchanges under way would be in the way.
-    for (std::size_t b = 0; b < layout.buckets.size(); ++b) (void)needed(static_cast<int>(b));
-    (void)delayed();
-    now = runtime::sensed_cluster(engine, control, racks, [&] {
-      notices.check({.group = &control.ranks, .operation = "sense", .step = step - 1});
-    });
-    at.drift.forget();
-    at.restart(step, recorder.waited());
+    watched_.come_to_rest();
+    const Step last = watched_.step() - 1;
+    now = exchanger_.surroundings().sense(watched_.world().racks(),
+                                          [&] { exchanger_.look_around("sense", last); });
+    restart();
   }
-  for (std::size_t i = 0; i < now.workers.size(); ++i) now.workers[i].slow = at.pace.factors()[i];
-  const std::vector<std::string> changed = runtime::changes(agreed.world.cluster, now);
+  for (std::size_t i = 0; i < now.workers.size(); ++i) now.workers[i].slow = pace_.factors()[i];
+  const std::vector<std::string> changed = changes(before, now);
   if (changed.empty()) {
-    at.resting = at.patience;
-    at.patience = std::min(2 * at.patience, runtime::kLongestPatience);
-    log(fmt::format("{}links and hosts are as before", seen));
+    resting_ = patience_;
+    patience_ = std::min(2 * patience_, kLongestPatience);
+    watched_.log(fmt::format("{}links and hosts are as before", seen));
     return;
   }
-  at.patience = 1;
-  at.why = seen + fmt::format("{}", fmt::join(changed, "; "));
-  at.next = std::move(now);
-  at.switch_at = quiet_step();
+  patience_ = 1;
+  why_ = seen + fmt::format("{}", fmt::join(changed, "; "));
+  next_ = std::move(now);
+  switch_at_ = quiet_step();
 }
 
 // The first step from now on at whose forward nothing of earlier programs is still to be merged. A
 // strategy that always has something on its way changes at once: what is late is a correction,
 // which adds up with any other.
-Step Session::State::quiet_step() const {
-  const Traits traits = strategy->traits_with(agreed.world, layout.buckets);
-  const auto is_merged = [&](Step begun, Step by) {
-    const Program program = strategy->program(begun, agreed.world, layout.buckets);
-    return std::ranges::all_of(program.exchanges, [&](const Exchange& each) {
-      return begun + each.due.steps < by ||
-             (begun + each.due.steps == by && each.due.point == DuePoint::before_forward);
-    });
-  };
-  for (Step candidate = step; candidate <= step + traits.staleness + 1; ++candidate) {
-    bool quiet = true;
+Step Sensing::quiet_step() const {
+  const Step now = watched_.step();
+  const Traits traits = watched_.strategy().traits_with(watched_.world(), watched_.buckets());
+  const auto is_quiet = [&](Step candidate) {
+    const schedule::Moment by = schedule::moment(candidate, schedule::Point::before_forward);
     for (Step begun = std::max<Step>(candidate - traits.staleness - 1, 0); begun < candidate;
          ++begun)
-      quiet = quiet && is_merged(begun, candidate);
-    if (quiet) return candidate;
-  }
-  return step;
+      for (const Exchange& each :
+           watched_.strategy().program(begun, watched_.world(), watched_.buckets()).exchanges)
+        if (schedule::merged(each, begun) > by) return false;
+    return true;
+  };
+  for (Step candidate = now; candidate <= now + traits.staleness + 1; ++candidate)
+    if (is_quiet(candidate)) return candidate;
+  return now;
 }
 
-void Session::State::change_world() {
-  Sensing& at = *sensing;
-  World world(std::move(*at.next), agreed.world.membership);
-  at.next.reset();
-  const runtime::Needs now = runtime::needs_of(*strategy.strategy, world, layout.buckets);
-  if (now.gradients || now.outer || (now.state && !needs.state)) {
-    log(fmt::format("{}; the groups stay: {} would exchange other things", at.why, strategy.spec));
+void Sensing::change_world() {
+  Cluster cluster = std::move(*next_);
+  next_.reset();
+  if (!watched_.change_world(std::move(cluster))) {
+    watched_.log(why_ + "; the groups stay: the strategy would exchange other things");
     return;
   }
-  for (std::size_t b = 0; b < layout.buckets.size(); ++b) (void)needed(static_cast<int>(b));
-  (void)delayed();
-  dispatcher.forget_planned();
-  const std::scoped_lock lock(mutex);
-  for (auto& each : flights)
-    std::erase_if(each, [&](const FlightPtr& flight) { return flight->step == step; });
-  agreed.world = std::move(world);
-  racks = agreed.world.racks();
-  cost.emplace(agreed.world.cluster);
-  prepare_step();
-  for (runtime::Passed& each : passed) each.forward = true;
-  at.drift.forget();
-  at.restart(step, recorder.waited());
-  const Traits traits = strategy->traits_with(agreed.world, layout.buckets);
-  at.lateness = traits.staleness;
-  log(fmt::format("{}; now {}, a period of {} steps, delay {}", at.why,
-                  runtime::summary(agreed.world.cluster), traits.period, traits.staleness));
+  restart();
+  const Traits traits = watched_.strategy().traits_with(watched_.world(), watched_.buckets());
+  watched_.log(fmt::format("{}; now {}, a period of {} steps, delay {}", why_,
+                           summary(watched_.world().cluster), traits.period, traits.staleness));
 }
 
-void Session::State::log(std::string what) {
-  if (engine.rank() == control.ranks.ranks().front()) {
-    const std::string line = fmt::format("step {}: {}", step, what);
-    if (options.log)
-      options.log(line);
-    else
-      fmt::print(stderr, "riffle: {}\n", line);
-  }
-  sensed.push_back({step, std::move(what)});
-}
-
-}  // namespace riffle
+}  // namespace riffle::runtime

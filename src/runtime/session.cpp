@@ -1,43 +1,51 @@
 #include "riffle/session.h"
 
 #include "riffle/error.h"
+#include "runtime/engine_exchanger.h"
 #include "runtime/state.h"
 
 namespace riffle {
 
 Session::Session(Engine& engine, NamedStrategy strategy, ModelSpec model, SessionOptions options)
-    : state_(std::make_unique<State>(engine, std::move(strategy), std::move(model),
+    : Session(
+          std::make_unique<runtime::EngineExchanger>(engine, options.collectives, options.timeout),
+          std::move(strategy), std::move(model), options) {}
+Session::Session(std::unique_ptr<runtime::Exchanger> exchanger, NamedStrategy strategy,
+                 ModelSpec model, SessionOptions options)
+    : state_(std::make_unique<State>(std::move(exchanger), std::move(strategy), std::move(model),
                                      std::move(options))) {}
 Session::~Session() = default;
 
 Rank Session::rank() const {
-  return state_->engine.rank();
+  return state_->exchanger->rank();
 }
 const World& Session::world() const {
   return state_->agreed.world;
 }
 const NamedStrategy& Session::strategy() const {
-  return state_->strategy;
+  return state_->named;
 }
 Step Session::step() const {
-  return state_->step;
+  return state_->steps.machine().step();
 }
 
+// ---- layout
+
 const BucketPlan& Session::buckets() const {
-  return state_->layout.buckets;
+  return state_->values.layout().buckets;
 }
 const Trace& Session::trace() const {
   return state_->agreed.trace;
 }
 int Session::bucket_of(int parameter) const {
-  state_->check_parameter(parameter);
-  return state_->layout.bucket_of[parameter];
+  return state_->values.layout().bucket_of[state_->checked(parameter)];
 }
 std::vector<int> Session::parameters_of(int bucket) const {
-  state_->check_bucket(bucket);
-  const Bucket& of = state_->layout.buckets[bucket];
+  const BucketPlan& all = buckets();
+  if (bucket < 0 || bucket >= static_cast<int>(all.size()))
+    usage_error("bucket {}: there are {}", bucket, all.size());
   std::vector<int> parameters;
-  for (int p = of.first; p <= of.last; ++p) parameters.push_back(p);
+  for (int p = all[bucket].first; p <= all[bucket].last; ++p) parameters.push_back(p);
   return parameters;
 }
 bool Session::keeps_gradients() const {
@@ -49,56 +57,79 @@ bool Session::keeps_weights() const {
 bool Session::keeps_state() const {
   return state_->needs.state;
 }
-bool Session::steps_per_bucket() const {
-  return state_->per_bucket;
+bool Session::needs_ready() const {
+  return state_->needs.ready || state_->needs.per_bucket;
+}
+bool Session::waits_in_forward() const {
+  return state_->needs.forward;
 }
 Elements Session::gradient(int parameter) const {
-  state_->check_parameter(parameter);
-  return state_->gradient(parameter);
+  return state_->values.gradient(state_->checked(parameter));
 }
 Elements Session::weights(int parameter) const {
-  state_->check_parameter(parameter);
-  return state_->weights(parameter);
+  return state_->values.weights(state_->checked(parameter));
 }
 Elements Session::buffer(int index) const {
   if (index < 0 || index >= static_cast<int>(state_->model.buffers.size()))
     usage_error("buffer {}: there are {}", index, state_->model.buffers.size());
-  return state_->buffer(index);
+  return state_->values.buffer(index);
 }
 
+// ---- one step
+
 bool Session::needed(int bucket) {
-  return state_->needed(bucket);
+  return state_->steps.before_forward(bucket);
 }
 std::optional<int> Session::ready(int parameter) {
-  return state_->ready(parameter);
+  return state_->steps.ready(state_->checked(parameter), state_->model.parameters[parameter].name);
 }
 void Session::backward_done() {
-  state_->backward_done();
+  state_->steps.backward_done();
 }
 bool Session::before_step(int bucket) {
-  return state_->before_step(bucket);
+  return state_->steps.before_step(bucket);
 }
 void Session::stepped(int bucket) {
-  state_->stepped(bucket);
+  state_->steps.stepped(bucket);
 }
 void Session::end_step() {
   state_->end_step();
 }
 
+bool Session::updates_in_backward() const {
+  return state_->overlap.updates_in_backward() && state_->steps.machine().updates_per_bucket();
+}
+bool Session::postpones() const {
+  return state_->overlap.postpones();
+}
+bool Session::watches() const {
+  return state_->overlap.watches();
+}
+bool Session::compares() const {
+  return state_->overlap.compares();
+}
+std::string Session::begin_update(std::string_view changed) {
+  return state_->overlap.begin_step(changed);
+}
+void Session::begin_clipping() {
+  bool updated = false;
+  for (int b = 0; b < state_->steps.machine().buckets(); ++b) updated |= is_stepped(b);
+  state_->overlap.clip(updated);
+}
+bool Session::is_stepped(int bucket) const {
+  return state_->steps.machine().is_stepped(bucket);
+}
 void Session::set_sync(bool sync) {
-  const std::scoped_lock lock(state_->mutex);
-  state_->sync = sync;
+  state_->steps.set_sync(sync);
 }
 bool Session::sync() const {
-  const std::scoped_lock lock(state_->mutex);
-  return state_->sync;
+  return state_->steps.sync();
 }
 bool Session::used(int parameter) const {
-  return state_->used(parameter);
+  return state_->steps.used(state_->checked(parameter));
 }
 void Session::set_state(int parameter, std::vector<Elements> tensors) {
-  state_->check_parameter(parameter);
-  state_->optimizer_state[parameter] = std::move(tensors);
+  state_->values.set_state(state_->checked(parameter), std::move(tensors));
 }
 double Session::gradient_norm() {
   return state_->gradient_norm();
@@ -106,6 +137,8 @@ double Session::gradient_norm() {
 void Session::scale_gradients(double factor) {
   state_->scale_gradients(factor);
 }
+
+// ---- the whole model
 
 void Session::finish() {
   state_->finish();
@@ -117,10 +150,10 @@ double Session::consensus_distance() {
   return state_->consensus_distance();
 }
 void Session::broadcast(std::span<std::byte> bytes) {
-  state_->control.broadcast(bytes);
+  state_->exchanger->broadcast(bytes);
 }
 void Session::average(std::span<double> values) {
-  state_->control.all_reduce(values, Reduction::mean);
+  state_->exchanger->all_reduce(values, Reduction::mean);
 }
 std::vector<std::byte> Session::save() {
   return state_->save();
@@ -128,6 +161,8 @@ std::vector<std::byte> Session::save() {
 bool Session::relayout() {
   return state_->relayout();
 }
+
+// ---- what happened
 
 SessionStats Session::stats() const {
   return state_->recorder.stats();

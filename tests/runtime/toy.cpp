@@ -145,7 +145,7 @@ void Toy::backward_slowly(std::chrono::microseconds pause) {
         kept.data != nullptr ? kept.data : reinterpret_cast<std::byte*>(gradient_[index].data()),
         gradient.data() + begin_[index], static_cast<std::size_t>(kSizes[index]) * sizeof(double));
     const std::optional<int> bucket = session_->ready(p);
-    if (!bucket || options_.style != Style::per_bucket || !session_->steps_per_bucket()) continue;
+    if (!bucket || options_.style != Style::per_bucket || !session_->updates_in_backward()) continue;
     if (session_->before_step(*bucket)) update_bucket(*bucket);
     session_->stepped(*bucket);
   }
@@ -154,7 +154,7 @@ void Toy::backward_slowly(std::chrono::microseconds pause) {
 void Toy::update() {
   session_->backward_done();
   std::vector<int> now;
-  if (options_.style == Style::whole || !session_->steps_per_bucket())
+  if (options_.style == Style::whole || !session_->updates_in_backward())
     for (const Bucket& bucket : session_->buckets())
       if (session_->before_step(bucket.id)) now.push_back(bucket.id);
   for (const int bucket : now) update_bucket(bucket);

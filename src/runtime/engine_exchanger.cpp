@@ -1,0 +1,130 @@
+#include "runtime/engine_exchanger.h"
+
+#include "runtime/network.h"
+
+namespace riffle::runtime {
+
+EngineExchanger::EngineExchanger(Engine& engine, Collectives* collectives, Seconds timeout)
+    : engine_(engine),
+      own_collectives_(collectives != nullptr ? nullptr : std::make_unique<Collectives>(engine)),
+      control_{collectives != nullptr ? *collectives : *own_collectives_,
+               Membership::all(engine.size()).ranks, timeout},
+      memory_(engine) {}
+
+EngineExchanger::~EngineExchanger() = default;
+
+void EngineExchanger::broadcast(std::span<std::byte> bytes) {
+  control_.broadcast(bytes);
+}
+
+void EngineExchanger::broadcast(Elements values) {
+  control_.collectives.broadcast(control_.ranks, control_.ranks.ranks().front(), values,
+                                 control_.options());
+}
+
+void EngineExchanger::all_reduce(std::span<double> values, Reduction reduction) {
+  control_.all_reduce(values, reduction);
+}
+
+void EngineExchanger::average(Elements values) {
+  control_.collectives.all_reduce(control_.ranks, values, control_.options());
+}
+
+// ---- flights
+
+void EngineExchanger::open(const Opening& opening) {
+  racks_ = opening.world.racks();
+  lanes_.emplace(control_, opening.needs.lanes, opening.senses);
+  notices_.emplace(engine_, control_.ranks, opening.session);
+  dispatcher_.emplace(
+      engine_, [this](Flight& flight) { run(flight); }, control_.timeout, *notices_,
+      opening.recorder);
+}
+
+void EngineExchanger::change(const World& world) {
+  racks_ = world.racks();
+}
+
+void EngineExchanger::run(Flight& flight) const {
+  const Exchange& exchange = flight.exchange;
+  CollectiveOptions options{.lane = lanes_->at(exchange.lane),
+                            .weights = exchange.weights,
+                            .algorithm = exchange.algorithm,
+                            .timeout = control_.timeout,
+                            .background = true,
+                            .epoch = control_.epoch,
+                            .bucket = exchange.bucket,
+                            .step = flight.id.step};
+  if (exchange.algorithm == Algorithm::two_level) options.racks = racks_;
+  for (const Elements& data : flight.data) {
+    switch (exchange.collective) {
+      case Collective::all_reduce:
+        control_.collectives.all_reduce(exchange.group, data, options);
+        break;
+      case Collective::reduce_scatter:
+        control_.collectives.reduce_scatter(exchange.group, data, options);
+        break;
+      case Collective::all_gather:
+        control_.collectives.all_gather(exchange.group, data, options);
+        break;
+      case Collective::shift:
+        control_.collectives.shift(exchange.group, exchange.shift, data, options);
+        break;
+    }
+  }
+}
+
+void EngineExchanger::plan(FlightPtr flight) {
+  dispatcher_->plan(std::move(flight));
+}
+void EngineExchanger::start(Flight& flight) {
+  dispatcher_->start(flight);
+}
+void EngineExchanger::wait(Flight& flight) {
+  dispatcher_->wait(flight);
+}
+void EngineExchanger::throw_if_failed() {
+  dispatcher_->throw_if_failed();
+}
+void EngineExchanger::forget_planned() {
+  dispatcher_->forget_planned();
+}
+void EngineExchanger::look_around(std::string_view operation, Step step) {
+  notices_->check({.group = &control_.ranks, .operation = operation, .step = step});
+}
+void EngineExchanger::meet(Step steps) {
+  notices_->meet(steps, control_.timeout);
+}
+
+void EngineExchanger::end(Step steps) noexcept {
+  if (!dispatcher_) return;
+  dispatcher_->forget_planned();
+  dispatcher_->drain();
+  const Ending ending = dispatcher_->ending(steps);
+  notices_->end(ending, ending.culprit < 0 ? Seconds(1) : Seconds(0.2));
+}
+
+// ---- surroundings
+
+int EngineExchanger::hosts() const {
+  return static_cast<int>(by_host(engine_).size());
+}
+
+Cluster EngineExchanger::cluster(bool measure) {
+  return measure ? measured_cluster(engine_, control_) : assumed_cluster(engine_);
+}
+
+Algorithm EngineExchanger::algorithm(const CostModel& cost, const Exchange& exchange,
+                                     Bytes size) const {
+  return algorithm_for(engine_, cost, exchange, size);
+}
+
+bool EngineExchanger::can_sense() const {
+  return engine_.size() > 2 && hosts() > 1;
+}
+
+Cluster EngineExchanger::sense(const Partition& before, const std::function<void()>& look_around) {
+  return sensed_cluster(engine_, control_, before, look_around);
+}
+
+}  // namespace riffle::runtime

@@ -1,0 +1,67 @@
+// Flights over our own collectives: a thread per lane (dispatcher.h), lanes of this session's own
+// (lanes.h), and notices of who has ended (notices.h).
+#pragma once
+
+#include <optional>
+
+#include "runtime/control.h"
+#include "runtime/dispatcher.h"
+#include "runtime/engine_memory.h"
+#include "runtime/exchanger.h"
+#include "runtime/lanes.h"
+#include "runtime/notices.h"
+
+namespace riffle::runtime {
+
+class EngineExchanger final : public Exchanger, private Surroundings {
+ public:
+  // `collectives`: the engine's, where there are some already.
+  EngineExchanger(Engine& engine, Collectives* collectives, Seconds timeout);
+  ~EngineExchanger() override;
+
+  [[nodiscard]] Rank rank() const override { return engine_.rank(); }
+  [[nodiscard]] const Group& ranks() const override { return control_.ranks; }
+  [[nodiscard]] Memory& memory() override { return memory_; }
+  [[nodiscard]] Surroundings& surroundings() override { return *this; }
+
+  void broadcast(std::span<std::byte> bytes) override;
+  void broadcast(Elements values) override;
+  void all_reduce(std::span<double> values, Reduction reduction) override;
+  void average(Elements values) override;
+
+  void open(const Opening& opening) override;
+  void change(const World& world) override;
+  void plan(FlightPtr flight) override;
+  void start(Flight& flight) override;
+  void wait(Flight& flight) override;
+  void throw_if_failed() override;
+  void forget_planned() override;
+  void look_around(std::string_view operation, Step step) override;
+  void meet(Step steps) override;
+  void end(Step steps) noexcept override;
+
+ private:
+  [[nodiscard]] int hosts() const override;
+  [[nodiscard]] Cluster cluster(bool measure) override;
+  [[nodiscard]] Algorithm algorithm(const CostModel& cost, const Exchange& exchange,
+                                    Bytes size) const override;
+  [[nodiscard]] bool can_sense() const override;
+  [[nodiscard]] Cluster sense(const Partition& before,
+                              const std::function<void()>& look_around) override;
+  [[nodiscard]] int spare_lane() const override { return lanes_->own(); }
+
+  // The collectives of a flight, on its lane's thread.
+  void run(Flight& flight) const;
+
+  Engine& engine_;
+  std::unique_ptr<Collectives> own_collectives_;
+  Control control_;
+  EngineMemory memory_;
+  Partition racks_;
+  // From open() on; what runs ends before what it uses.
+  std::optional<Lanes> lanes_;
+  std::optional<Notices> notices_;
+  std::optional<Dispatcher> dispatcher_;
+};
+
+}  // namespace riffle::runtime

@@ -1,0 +1,20 @@
+#include "runtime/exchanger.h"
+
+#include "riffle/error.h"
+
+namespace riffle::runtime {
+
+Cluster Surroundings::sense(const Partition& /*before*/,
+                            const std::function<void()>& /*look_around*/) {
+  usage_error("the network cannot be sensed here");
+}
+
+std::string broadcast(Exchanger& exchanger, std::string text) {
+  std::uint64_t size = text.size();
+  exchanger.broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  text.resize(size);
+  exchanger.broadcast(std::as_writable_bytes(std::span(text.data(), text.size())));
+  return text;
+}
+
+}  // namespace riffle::runtime

@@ -1,0 +1,87 @@
+// The values of a model in its buckets: gradients and weights where they are exchanged, buffers,
+// what an outer optimizer keeps, and the way to the optimizer's state. Takes snapshots and merges
+// what has arrived. One thread at a time.
+#pragma once
+
+#include "runtime/flight.h"
+#include "runtime/layout.h"
+#include "schedule/schedule.h"
+
+namespace riffle::runtime {
+
+struct GradientPart {
+  Elements values;        // without flags
+  std::size_t whole = 0;  // elements of the part, with them
+};
+
+class Values {
+ public:
+  // The model's own tensors are copied from, where their values are kept here.
+  Values(Memory& memory, const ModelSpec& model, Layout layout, const schedule::Needs& needs);
+
+  [[nodiscard]] const Layout& layout() const { return layout_; }
+  [[nodiscard]] Memory& memory() const { return memory_; }
+  // data is nullptr where they are not kept here.
+  [[nodiscard]] Elements gradient(int parameter) const;
+  [[nodiscard]] Elements weights(int parameter) const;
+  [[nodiscard]] Elements buffer(int index) const;
+  // Parameters first, then buffers, where they live now.
+  [[nodiscard]] std::size_t tensors() const;
+  [[nodiscard]] Elements tensor(std::size_t index) const;
+
+  // --- What the step machine asks for.
+  // The bucket's gradient is complete: zero, and flagged so, where `used` (by parameter) is 0.
+  void complete(int bucket, std::span<const char> used);
+  void snapshot(Flight& flight);
+  // `self` is this rank's place in the group. Gives the flight's memory back.
+  void merge(Flight& flight, int self);
+  void give_back(Flight& flight);
+
+  // Whether any member used the parameter, as its flag says; looks at a value.
+  [[nodiscard]] bool used(int parameter) const;
+  // The gradients of a bucket, part by part.
+  [[nodiscard]] std::vector<GradientPart> gradients_of(int bucket) const;
+  void scale(Elements x, double factor) const;
+
+  // --- The optimizer's state, where it is now.
+  void set_state(int parameter, std::vector<Elements> tensors);
+
+  // --- The outer optimizer's memory.
+  // Begins with the weights as they are now.
+  void start_outer();
+  // All of it, in a fixed order, for checkpoints.
+  [[nodiscard]] std::vector<Elements> outer_memory() const;
+
+  // Other buckets: weights and buffers move with their tensors, gradients where `gradients`.
+  void move_to(BucketPlan plan, bool gradients);
+
+ private:
+  struct Outer {
+    Flat agreed;
+    Flat momentum;
+  };
+  void allocate();
+  void load();
+  [[nodiscard]] Parts state_parts(int bucket) const;
+  enum class Way { gather, scatter };
+  void move_state(int bucket, const std::vector<Elements>& flat, Way way);
+  [[nodiscard]] const Parts& parts_of(const Exchange& exchange) const;
+  [[nodiscard]] const std::vector<Elements>& memory_of(const Exchange& exchange) const;
+  Flat copied(const Parts& parts, const std::vector<Elements>& from);
+  void join(Flight& flight, const std::vector<Elements>& with, int self);
+  void outer_step(Elements x, Elements mean, const Elements& agreed, const Elements& momentum,
+                  const Merge& merge);
+
+  Memory& memory_;
+  ModelSpec model_;
+  Layout layout_;
+  schedule::Needs needs_;
+  std::vector<Flat> gradients_;  // by bucket; empty where not kept
+  std::vector<Flat> weights_;
+  std::vector<Flat> buffers_;
+  std::vector<Outer> outer_;
+  std::vector<std::vector<Elements>> state_;  // of the optimizer, by parameter
+  FlatPool pool_;
+};
+
+}  // namespace riffle::runtime
