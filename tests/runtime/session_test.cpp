@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "refusal.h"
+#include "runtime/agreement.h"
 #include "runtime/network.h"
 #include "runtime/reference.h"
 #include "support/values.h"
@@ -287,10 +288,10 @@ TEST(Session, MakesBucketsFromMeasuredTimes) {
 // Where computing has all cores of the host, early messages hide nothing: one start-up is best.
 TEST(Session, PlansForTheCoresThereAre) {
   run_world(Kind::loopback, 2, [&](Engine& engine) {
-    EXPECT_EQ(runtime::overlap_share(engine, 1, 2), 0);
-    EXPECT_EQ(runtime::overlap_share(engine, 1, 3), 0.5);
-    EXPECT_EQ(runtime::overlap_share(engine, 1, 16), 1);
-    EXPECT_EQ(runtime::overlap_share(engine, 8, 16), 0);
+    EXPECT_EQ(runtime::overlap_share(1, 2, 1, 2), 0);
+    EXPECT_EQ(runtime::overlap_share(1, 2, 1, 3), 0.5);
+    EXPECT_EQ(runtime::overlap_share(1, 2, 1, 16), 1);
+    EXPECT_EQ(runtime::overlap_share(1, 2, 8, 16), 0);
     Collectives collectives(engine);
     SessionOptions options{.compute_threads = 10'000, .collectives = &collectives};
     const Plain plain(engine, "mg-wfbp", kMixed, true, 0, options);
