@@ -13,15 +13,19 @@ WORDS = {
     torch.float16: "f16",
     torch.bfloat16: "bf16",
 }
+DTYPES = {word: dtype for dtype, word in WORDS.items()}
 Spec = tuple[str, int, str, int]
 
 
-def describe(name: str, tensor: torch.Tensor) -> Spec:
+def describe(name: str, tensor: torch.Tensor, on_host: bool = True) -> Spec:
     """Name, elements, dtype and address; refuses what cannot be exchanged, with the reason."""
     if tensor.layout != torch.strided:
         raise UsageError(f"{name} is sparse ({tensor.layout}); only dense tensors are exchanged")
-    if tensor.device.type != "cpu":
-        raise UsageError(f"{name} is on {tensor.device}; this engine exchanges memory of the host")
+    if on_host and tensor.device.type != "cpu":
+        raise UsageError(
+            f"{name} is on {tensor.device}; this engine exchanges memory of the host, engine="
+            "riffle.c10d() that of any device"
+        )
     if tensor.dtype not in WORDS:
         raise UsageError(f"{name} is {tensor.dtype}; exchanged are {', '.join(WORDS.values())}")
     if not tensor.is_contiguous():
@@ -45,10 +49,15 @@ def float_buffers(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
     return [(name, b) for name, b in model.named_buffers() if b.is_floating_point() and b.numel()]
 
 
-def view(memory: Memory | torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+def untrained(model: torch.nn.Module) -> list[torch.Tensor]:
+    """Frozen parameters and buffers without a mean: they start as rank 0's, and are left alone."""
+    averaged = {id(b) for _, b in float_buffers(model)}
+    frozen = [p for p in model.parameters() if not p.requires_grad]
+    return [t for t in [*frozen, *model.buffers()] if t.numel() and id(t) not in averaged]
+
+
+def view(memory: Memory, like: torch.Tensor) -> torch.Tensor:
     """A tensor of the session's memory, in the shape of another one. It keeps the session alive."""
-    if isinstance(memory, torch.Tensor):
-        return memory.view(like.shape)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.frombuffer(memory, dtype=like.dtype).view(like.shape)

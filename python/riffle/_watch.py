@@ -29,11 +29,13 @@ class GradientWatch:
             i: p.grad.clone() for i, p in enumerate(self._parameters) if p.grad is not None
         }
 
-    def note(self, i: int) -> None:
-        """Marks one gradient, as it is now."""
-        grad = self._parameters[i].grad
-        if grad is not None:
-            self._marks[i] = (grad.data_ptr(), grad._version)
+    def note_all(self) -> None:
+        """Marks the gradients as they are now."""
+        self._marks = {
+            i: (p.grad.data_ptr(), p.grad._version)
+            for i, p in enumerate(self._parameters)
+            if p.grad is not None
+        }
 
     def changed(self) -> int | None:
         """The first parameter whose gradient is not what it was."""

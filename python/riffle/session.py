@@ -8,7 +8,6 @@ import torch
 
 from riffle import _core
 from riffle._batch_norm import recompute
-from riffle._c10d import C10dSession, Stats
 from riffle._core import UsageError
 from riffle._steps import Steps
 from riffle._tensors import copy_out
@@ -50,20 +49,19 @@ class Session(Steps):
         self._settle()
         for p in self._parameters:
             p.grad = None
-        if not self._gradients:
+        if not self.core.keeps_gradients:
             self._end_step()
             return
-        if not self._late:
-            self._end_backward()
+        self._ready = set()
+        self._end_backward()
         for optimizer in self._optimizers:
             optimizer.optimizer.step()
 
     def clip_grad_norm_(self, max_norm: float) -> torch.Tensor:
         """Clips the norm of the gradient that the update will use; returns the norm before."""
-        if not self._needs.postpones:
+        self.core.begin_clipping()
+        if not self.core.keeps_gradients:
             return torch.nn.utils.clip_grad_norm_(self._parameters, max_norm)
-        if self._late:
-            self._begin_late()
         norm = self.core.gradient_norm()
         if norm > max_norm:
             self.core.scale_gradients(max_norm / (norm + 1e-6))
@@ -85,10 +83,9 @@ class Session(Steps):
         self._settle()
         tensors = [*self._parameters, *self._buffers]
         copies = [torch.empty_like(t) for t in tensors]
-        if isinstance(self.core, C10dSession):
-            self.core.averaged(copies)
-        else:
-            self.core.averaged([t.data_ptr() for t in copies])
+        for copy in copies if self._tensors is not None else []:
+            self._tensors.adopt(copy)  # type: ignore[union-attr]
+        self.core.averaged([t.data_ptr() for t in copies])
         found = dict(zip(map(id, tensors), copies, strict=True))
         state = self.model.state_dict(keep_vars=True)
         state = {key: found.get(id(t), t.detach().clone()) for key, t in state.items()}
@@ -110,9 +107,10 @@ class Session(Steps):
 
     def _over_workers(self, values: torch.Tensor) -> torch.Tensor:
         """The mean of float64 values."""
-        if isinstance(self.core, C10dSession):
-            return self.core.mean(values)
         joined = values.clone()
+        if self._tensors is not None:
+            self._tensors.average_tensor(joined)
+            return joined
         self.core.average_at(joined.data_ptr(), joined.numel())
         return joined
 
@@ -125,14 +123,14 @@ class Session(Steps):
         """The mean of each value over all workers, for metrics."""
         return self.core.average(list(values))
 
-    def stats(self) -> _core.SessionStats | Stats:
+    def stats(self) -> _core.SessionStats:
         """Step time, exposed communication, bytes, consensus distance; also after the end."""
         return self._last_stats or self.core.stats()
 
     @property
     def sensed(self) -> list[tuple[int, str]]:
         """What was sensed of the network and what was changed, each with its step."""
-        return [] if isinstance(self.core, C10dSession) else self.core.sensed
+        return self.core.sensed
 
     def state_dict(self) -> dict[str, Any]:
         """What `resume=` of riffle.sync takes; save it with the model's and the optimizer's."""
@@ -152,7 +150,7 @@ class Session(Steps):
         if self._forward is not None:
             self._forward.remove()
         for p in self._parameters:
-            if self._gradients and p.grad is not None:
+            if self._gradient_views and p.grad is not None:
                 p.grad = p.grad.clone()
         if self._weight_pointers:
             copy_out([*self._parameters, *self._buffers])

@@ -6,6 +6,8 @@
 
 #include "bindings.h"
 #include "engine_handle.h"
+#include "python_exchanger.h"
+#include "riffle/error.h"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -15,12 +17,15 @@ namespace {
 
 using Unlocked = py::call_guard<py::gil_scoped_release>;
 
-// The engine goes after the session that uses it.
+// The engine goes after the session that uses it; there is none over a process group.
 struct SessionHandle {
   SessionHandle(std::shared_ptr<EngineHandle> on, NamedStrategy strategy, ModelSpec model,
                 const SessionOptions& options)
       : engine(std::move(on)),
         session(engine->engine(), std::move(strategy), std::move(model), options) {}
+  SessionHandle(std::unique_ptr<runtime::Exchanger> by, NamedStrategy strategy, ModelSpec model,
+                const SessionOptions& options)
+      : session(std::move(by), std::move(strategy), std::move(model), options) {}
   std::shared_ptr<EngineHandle> engine;
   Session session;
 };
@@ -45,12 +50,20 @@ std::vector<TensorSpec> tensors(const std::vector<PythonTensor>& from) {
   return specs;
 }
 
+OverlapMode parse_overlap(const std::string& word) {
+  if (word == "full") return OverlapMode::full;
+  if (word == "watched") return OverlapMode::watched;
+  if (word == "none") return OverlapMode::none;
+  usage_error("overlap '{}' is not known; known: full watched none", word);
+}
+
+// `engine`: an Engine, or an object of riffle/_process_group.py.
 std::shared_ptr<SessionHandle> make_session(
-    std::shared_ptr<EngineHandle> engine, const NamedStrategy& strategy,
+    const py::object& engine, const NamedStrategy& strategy,
     const std::vector<PythonTensor>& parameters, const std::vector<PythonTensor>& buffers,
     std::optional<Cluster> cluster, std::optional<Trace> trace, bool measure_network, bool sense,
-    int sense_window, bool broadcast, const std::optional<std::string>& resume, bool record,
-    double timeout, int compute_threads) {
+    int sense_window, bool broadcast, const std::optional<std::string>& resume,
+    const std::string& overlap, bool record, double timeout, int compute_threads) {
   SessionOptions options;
   options.cluster = std::move(cluster);
   options.trace = std::move(trace);
@@ -62,11 +75,17 @@ std::shared_ptr<SessionHandle> make_session(
   options.record = record;
   options.timeout = Seconds(timeout);
   options.compute_threads = compute_threads;
-  options.collectives = &engine->collectives();
+  options.overlap = parse_overlap(overlap);
+  const ModelSpec model{.parameters = tensors(parameters), .buffers = tensors(buffers)};
+  if (!py::isinstance<EngineHandle>(engine)) {
+    auto exchanger = python_exchanger(engine);
+    const py::gil_scoped_release unlocked;
+    return std::make_shared<SessionHandle>(std::move(exchanger), strategy, model, options);
+  }
+  auto handle = engine.cast<std::shared_ptr<EngineHandle>>();
+  options.collectives = &handle->collectives();
   const py::gil_scoped_release unlocked;
-  return std::make_shared<SessionHandle>(
-      std::move(engine), strategy,
-      ModelSpec{.parameters = tensors(parameters), .buffers = tensors(buffers)}, options);
+  return std::make_shared<SessionHandle>(std::move(handle), strategy, model, options);
 }
 
 void bind_memory(py::module_& module) {
@@ -76,6 +95,10 @@ void bind_memory(py::module_& module) {
             self.elements.count * static_cast<std::size_t>(size_of(self.elements.dtype).count));
         return py::buffer_info(reinterpret_cast<std::uint8_t*>(self.elements.data), bytes);
       })
+      .def_property_readonly(
+          "address",
+          [](const Memory& self) { return reinterpret_cast<std::uintptr_t>(self.elements.data); })
+      .def("__len__", [](const Memory& self) { return self.elements.count; })
       .def_property_readonly("dtype",
                              [](const Memory& self) { return name_of(self.elements.dtype); });
 }
@@ -129,7 +152,8 @@ void bind_layout(Class& session) {
       .def_property_readonly("keeps_gradients", call(&Session::keeps_gradients))
       .def_property_readonly("keeps_weights", call(&Session::keeps_weights))
       .def_property_readonly("keeps_state", call(&Session::keeps_state))
-      .def_property_readonly("updates_in_backward", call(&Session::updates_in_backward))
+      .def_property_readonly("needs_ready", call(&Session::needs_ready))
+      .def_property_readonly("waits_in_forward", call(&Session::waits_in_forward))
       .def("gradient", memory(&Session::gradient), "parameter"_a)
       .def("weights", memory(&Session::weights), "parameter"_a)
       .def("buffer", memory(&Session::buffer), "index"_a);
@@ -142,6 +166,13 @@ void bind_step(Class& session) {
       .def("before_step", call(&Session::before_step), "bucket"_a, Unlocked())
       .def("stepped", call(&Session::stepped), "bucket"_a, Unlocked())
       .def("end_step", call(&Session::end_step), Unlocked())
+      .def_property_readonly("updates_in_backward", call(&Session::updates_in_backward))
+      .def_property_readonly("postpones", call(&Session::postpones))
+      .def_property_readonly("watches", call(&Session::watches))
+      .def_property_readonly("compares", call(&Session::compares))
+      .def("begin_update", call(&Session::begin_update), "changed"_a)
+      .def("begin_clipping", call(&Session::begin_clipping))
+      .def("is_stepped", call(&Session::is_stepped), "bucket"_a)
       .def("set_sync", call(&Session::set_sync), "sync"_a)
       .def_property_readonly("sync", call(&Session::sync))
       .def("used", call(&Session::used), "parameter"_a)
@@ -211,12 +242,14 @@ void bind_whole_model(Class& session) {
 void bind_session(py::module_& module) {
   bind_memory(module);
   bind_stats(module);
+  bind_flight(module);
   Class session(module, "Session", "Runs a strategy's programs on real memory, step by step.");
   session.def(py::init(&make_session), "engine"_a, "strategy"_a, "parameters"_a, py::kw_only(),
               "buffers"_a = std::vector<PythonTensor>{}, "cluster"_a = py::none(),
               "trace"_a = py::none(), "measure_network"_a = true, "sense"_a = true,
               "sense_window"_a = 20, "broadcast"_a = true, "resume"_a = py::none(),
-              "record"_a = false, "timeout"_a = 600.0, "compute_threads"_a = 1);
+              "overlap"_a = "full", "record"_a = false, "timeout"_a = 600.0,
+              "compute_threads"_a = 1);
   bind_layout(session);
   bind_step(session);
   bind_whole_model(session);

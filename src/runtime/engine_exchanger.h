@@ -38,6 +38,9 @@ class EngineExchanger final : public Exchanger, private Surroundings {
   void forget_planned() override;
   void look_around(std::string_view operation, Step step) override;
   void meet(Step steps) override;
+  [[nodiscard]] Slice slice(std::size_t count, DType dtype, int members, int index) const override {
+    return slice_of(count, dtype, members, index);
+  }
   void end(Step steps) noexcept override;
 
  private:

@@ -14,7 +14,7 @@ std::string name(const Exchange& exchange) {
 }  // namespace
 
 void Recorder::add(EventKind kind, std::string name, int lane, Step step, Clock::time_point start,
-                   Bytes bytes) {
+                   Clock::time_point end, Bytes bytes) {
   if (!keeps_timeline_) return;
   timeline_.events.push_back({.kind = kind,
                               .name = std::move(name),
@@ -22,22 +22,27 @@ void Recorder::add(EventKind kind, std::string name, int lane, Step step, Clock:
                               .lane = lane,
                               .step = step,
                               .start = start - begin_,
-                              .end = now() - begin_,
+                              .end = end - begin_,
                               .bytes = bytes});
 }
 
 void Recorder::exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start) {
+  this->exchange(exchange, step, sent, start, now());
+}
+
+void Recorder::exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start,
+                        Clock::time_point end) {
   const std::scoped_lock lock(mutex_);
   sent_ += sent;
   if (keeps_records_ && exchange.bucket >= 0)
-    records_.push_back({step, exchange.lane, now() - start});
-  add(EventKind::exchange, name(exchange), exchange.lane, step, start, sent);
+    records_.push_back({step, exchange.lane, end - start});
+  add(EventKind::exchange, name(exchange), exchange.lane, step, start, end, sent);
 }
 
 void Recorder::wait(const Exchange& exchange, Step step, Clock::time_point start) {
   const std::scoped_lock lock(mutex_);
   waited_ += now() - start;
-  add(EventKind::wait, name(exchange), 0, step, start, {});
+  add(EventKind::wait, name(exchange), 0, step, start, now(), {});
 }
 
 void Recorder::end_step() {

@@ -21,7 +21,10 @@ class Recorder {
 
   [[nodiscard]] static Clock::time_point now() { return Clock::now(); }
 
+  // It has ended now, or at `end`.
   void exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start);
+  void exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start,
+                Clock::time_point end);
   void wait(const Exchange& exchange, Step step, Clock::time_point start);
   void end_step();
   void consensus(double distance);
@@ -37,7 +40,7 @@ class Recorder {
 
  private:
   void add(EventKind kind, std::string name, int lane, Step step, Clock::time_point start,
-           Bytes bytes);
+           Clock::time_point end, Bytes bytes);
 
   Rank rank_;
   bool keeps_timeline_;

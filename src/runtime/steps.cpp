@@ -66,17 +66,19 @@ bool Steps::carry_out(const Actions& actions) {
   for (const Action& action : actions) {
     if (action.kind == Action::Kind::update) {
       updates = true;
-    } else if (action.kind == Action::Kind::wait) {
+      continue;
+    }
+    if (action.kind == Action::Kind::wait || action.kind == Action::Kind::forget) {
       FlightPtr flight;
       {
         const std::scoped_lock lock(mutex_);
         flight = flights_.at(action.flight);
       }
       exchanger_.wait(*flight);
-    } else {
-      const std::scoped_lock lock(mutex_);
-      carry_out(action);
     }
+    if (action.kind == Action::Kind::wait) continue;
+    const std::scoped_lock lock(mutex_);
+    carry_out(action);
   }
   return updates;
 }
@@ -182,8 +184,8 @@ void Steps::for_each_gradient(const std::function<void(Elements, bool)>& visit) 
       }
       // Slices are of the part with its flags; only the own one is valid yet.
       const Group& group = scattered->exchange.group;
-      const Slice own =
-          slice_of(part.whole, part.values.dtype, group.size(), group.index_of(exchanger_.rank()));
+      const Slice own = exchanger_.slice(part.whole, part.values.dtype, group.size(),
+                                         group.index_of(exchanger_.rank()));
       const std::size_t end = std::min(own.begin + own.count, part.values.count);
       if (end > own.begin) visit(part_of(part.values, own.begin, end - own.begin), true);
     }

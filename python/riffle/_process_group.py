@@ -1,0 +1,234 @@
+"""Exchanges over a process group of torch.distributed: Gloo, NCCL, MPI, so GPUs too.
+
+One of the two exchangers behind a session (src/runtime/exchanger.h); the step machine, the buckets
+and the merges are the core's. What is particular here:
+
+* Flights are issued strictly in program order, whatever their lane, so that all ranks issue the
+  collectives of all groups in one order, as NCCL wants.
+* Process groups are made once, at the start, and reused. A schedule with more groups than MOST_GROUPS,
+  or with random ones, runs them point to point over the group it was given.
+* No value of a tensor is read on the host in a step; waiting for a work of NCCL makes the stream
+  wait, not the host.
+"""
+
+import datetime
+import time
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from riffle import _core
+from riffle._collectives import Operation, all_gather, all_reduce, reduce_scatter, send_around
+from riffle._core import Cluster, CommError, Flight
+from riffle._tensor_memory import Elements, TensorMemory, bytes_of
+
+MOST_GROUPS = 64
+
+
+class C10d:
+    """The engine of a process group; `riffle.c10d()` makes one."""
+
+    name = "c10d"
+
+    def __init__(self, group: Any = None) -> None:
+        self.group = group if group is not None else dist.group.WORLD
+        self.rank: int = dist.get_rank(self.group)
+        self.size: int = dist.get_world_size(self.group)
+        self._groups: dict[tuple[int, tuple[int, ...]], Any] = {}
+
+    def global_rank(self, rank: int) -> int:
+        """What torch.distributed calls a rank of this group."""
+        return dist.get_global_rank(self.group, rank)
+
+    def group_of(self, lane: int, members: list[int], timeout: datetime.timedelta) -> Any:
+        """The process group of these ranks on a lane; all ranks ask for all, in one order."""
+        if lane == 0 and members == list(range(self.size)):
+            return self.group
+        key = (lane, tuple(members))
+        if key not in self._groups:
+            self._groups[key] = dist.new_group(
+                [self.global_rank(rank) for rank in members],
+                timeout=timeout,
+                use_local_synchronization=self.size != dist.get_world_size(),
+            )
+        return self._groups[key]
+
+
+class ProcessGroupExchanger(TensorMemory):
+    """Carries the flights of one session."""
+
+    def __init__(
+        self, engine: C10d, tensors: Iterable[torch.Tensor], device: torch.device, timeout: float
+    ) -> None:
+        super().__init__(tensors, device)
+        self.rank, self.size = engine.rank, engine.size
+        self._engine = engine
+        self._timeout = datetime.timedelta(seconds=timeout)
+        self._groups: dict[tuple[int, tuple[int, ...]], Any] = {}
+        self._queue: deque[tuple[int, int]] = deque()  # planned, not issued, in program order
+        self._flights: dict[tuple[int, int], Flight] = {}
+        self._started: set[tuple[int, int]] = set()
+        self._under_way: dict[tuple[int, int], Operation] = {}
+        self._scatters: dict[int, tuple[int, int]] = {}  # by bucket, to be gathered
+
+    # --- For all ranks, between steps.
+
+    def _root(self) -> int:
+        return self._engine.global_rank(0)
+
+    def broadcast_bytes(self, data: bytes) -> bytes:
+        if not data:
+            return data
+        tensor = torch.frombuffer(bytearray(data), dtype=torch.uint8).to(self._device)
+        dist.broadcast(tensor, self._root(), group=self._engine.group)
+        return bytes_of(tensor)
+
+    def broadcast_tensor(self, tensor: torch.Tensor) -> None:
+        dist.broadcast(tensor.detach(), self._root(), group=self._engine.group)
+
+    def broadcast(self, values: Elements) -> None:
+        self.broadcast_tensor(self.tensor(values))
+
+    def all_reduce(self, values: list[float], mean: bool) -> list[float]:
+        tensor = torch.tensor(values, dtype=torch.float64, device=self._device)
+        dist.all_reduce(tensor, group=self._engine.group)
+        return (tensor / self.size if mean else tensor).tolist()
+
+    def average(self, values: Elements) -> None:
+        self.average_tensor(self.tensor(values))
+
+    @torch.no_grad()
+    def average_tensor(self, tensor: torch.Tensor) -> None:
+        tensor.div_(self.size)
+        dist.all_reduce(tensor, group=self._engine.group)
+
+    def cluster(self, measure: bool) -> Cluster:
+        """Flat, with links that explain two all-reduces of a ring, or with ordinary ones."""
+        latency, rate = 50e-6, 1.25e9
+        if measure and self.size > 1:
+            small, large = 1 << 7, 1 << 20
+            quick, slow = self._time(small), self._time(large)
+            share = 2 * (self.size - 1) / self.size
+            per_byte = max((slow - quick) / (8 * (large - small)), 1e-12)
+            rate = share / per_byte
+            latency = max(quick - per_byte * 8 * small, 1e-7) / (2 * (self.size - 1))
+        latency, rate = self.all_reduce([latency, rate], True)
+        return Cluster(f"flat:{self.size},latency={latency * 1e9:.0f}ns,bandwidth={rate:.0f}B/s")
+
+    def _time(self, count: int) -> float:
+        """The median of a few all-reduces of float64."""
+        tensor = torch.zeros(count, dtype=torch.float64, device=self._device)
+        times = []
+        for _ in range(6):
+            began = time.perf_counter()
+            dist.all_reduce(tensor, group=self._engine.group)
+            if self._device.type != "cpu":
+                torch.accelerator.synchronize()
+            times.append(time.perf_counter() - began)
+        return sorted(times[1:])[2]
+
+    def meet(self, steps: int) -> None:
+        counts = [float(steps) if rank == self.rank else 0.0 for rank in range(self.size)]
+        for rank, count in enumerate(self.all_reduce(counts, False)):
+            if count != steps:
+                raise CommError(f"rank {rank} has ended after {count:.0f} steps, not {steps}")
+
+    # --- Flights.
+
+    def open(self, programs: list[_core.Program]) -> None:
+        """Makes the process groups that these programs need, if they are not too many."""
+        wanted = [
+            (exchange.lane, tuple(exchange.group))
+            for program in programs
+            for exchange in program.exchanges
+            if len(exchange.group) > 1 and exchange.collective != "shift"
+        ]
+        distinct = list(dict.fromkeys(wanted))
+        for lane, members in distinct if len(distinct) <= MOST_GROUPS else []:
+            self._groups[lane, members] = self._engine.group_of(lane, list(members), self._timeout)
+        whole = tuple(range(self.size))
+        self._groups.setdefault((0, whole), self._engine.group)
+
+    def plan(self, flight: Flight) -> None:
+        self._flights[flight.id] = flight
+        self._queue.append(flight.id)
+
+    def start(self, flight: Flight) -> float:
+        """Issues what may go now; gives the seconds that this had to wait."""
+        began = time.monotonic()
+        waited = 0.0
+        self._started.add(flight.id)
+        while self._queue and self._queue[0] in self._started:
+            key = self._queue.popleft()
+            self._started.discard(key)
+            planned = self._flights.pop(key)
+            if planned.exchange.collective == "all_gather":
+                self._finish_scatter(planned)
+                waited = time.monotonic() - began
+            self._under_way[key] = self._issue(planned)
+            if planned.exchange.collective == "reduce_scatter":
+                self._scatters[planned.exchange.bucket] = key
+        return waited
+
+    def _finish_scatter(self, gather: Flight) -> None:
+        """What is gathered is the result of a scatter that nobody has waited for."""
+        scatter = self._under_way.get(self._scatters.pop(gather.exchange.bucket, (-1, -1)))
+        if scatter is not None:
+            self._wait(gather, scatter)
+
+    @torch.no_grad()
+    def _issue(self, flight: Flight) -> Operation:
+        exchange = flight.exchange
+        tensors = [self.tensor(data) for data in flight.data]
+        weights = exchange.weights or [1.0] * len(exchange.group)
+        if exchange.collective == "shift":
+            return send_around(self._engine, exchange, flight.id, tensors, weights)
+        members = exchange.group
+        group = self._groups.get((exchange.lane, tuple(members)))
+        place = members.index(self.rank)
+        if exchange.collective == "all_gather":
+            return all_gather(self._engine, group, members, place, flight.id, tensors)
+        for tensor in tensors:
+            tensor.mul_(weights[place] / sum(weights))
+        if exchange.collective == "reduce_scatter":
+            return reduce_scatter(self._engine, group, members, place, flight.id, tensors)
+        return all_reduce(self._engine, group, members, place, flight.id, tensors)
+
+    def wait(self, flight: Flight) -> tuple[int, float, float]:
+        """Bytes that it sent, and how many seconds ago it started and ended."""
+        operation = self._under_way.pop(flight.id)
+        self._wait(flight, operation)
+        now = time.monotonic()
+        return operation.sent, now - operation.began, now - operation.ended
+
+    def _wait(self, flight: Flight, operation: Operation) -> None:
+        try:
+            operation.wait(self._timeout if self._device.type == "cpu" else None)
+        except RuntimeError as error:
+            raise self._error(flight, error) from error
+
+    def _error(self, flight: Flight, error: RuntimeError) -> CommError:
+        exchange = flight.exchange
+        what = CommError(
+            f"{exchange.collective} in group {exchange.group}, bucket {exchange.bucket}, step "
+            f"{flight.step}, on rank {self.rank}: {error}"
+        )
+        known = {"group": exchange.group, "bucket": exchange.bucket, "step": flight.step}
+        for key, value in {**known, "operation": exchange.collective, "rank": -1}.items():
+            setattr(what, key, value)
+        return what
+
+    def forget_planned(self) -> None:
+        self._queue.clear()
+        self._flights.clear()
+        self._started.clear()
+
+    def end(self) -> None:
+        """Lets what was issued come to its end: its memory goes with the session."""
+        for operation in self._under_way.values():
+            operation.wait(self._timeout if self._device.type == "cpu" else None)
+        self._under_way.clear()
+        self.forget_planned()
