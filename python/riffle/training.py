@@ -7,8 +7,8 @@ import torch
 
 from riffle import _core
 from riffle._alone import Alone
-from riffle._process_group import C10d
 from riffle._core import Cluster, Engine, NamedStrategy, Trace, UsageError
+from riffle._process_group import C10d
 from riffle._tensors import WORDS, float_buffers, trained
 from riffle._weight_average import WeightAverage
 from riffle.analysis import plan
