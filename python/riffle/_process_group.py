@@ -5,7 +5,7 @@ and the merges are the core's. What is particular here:
 
 * Flights are issued strictly in program order, whatever their lane, so that all ranks issue the
   collectives of all groups in one order, as NCCL wants.
-* Process groups are made once, at the start, and reused. A schedule with more groups than MOST_GROUPS,
+* Process groups are made once, at the start, and reused. A schedule with more than MOST_GROUPS,
   or with random ones, runs them point to point over the group it was given.
 * No value of a tensor is read on the host in a step; waiting for a work of NCCL makes the stream
   wait, not the host.
