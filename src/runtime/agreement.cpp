@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <thread>
 
 #include "base/json.h"
+#include "measure/network.h"
 #include "riffle/error.h"
-#include "runtime/network.h"
+#include "runtime/overlap.h"
 #include "runtime/sense.h"
 
 namespace riffle::runtime {
@@ -49,26 +49,6 @@ void check_alike(const Control& control, Rank self, bool alike, std::string_view
 }
 
 }  // namespace
-
-void Control::broadcast(std::span<std::byte> bytes) const {
-  if (ranks.size() == 1 || bytes.empty()) return;
-  std::vector<float> words((bytes.size() + sizeof(float) - 1) / sizeof(float));
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  collectives.broadcast(ranks, ranks.ranks().front(), elements(words), options());
-  std::memcpy(bytes.data(), words.data(), bytes.size());
-}
-
-std::string Control::broadcast(std::string text) const {
-  std::uint64_t size = text.size();
-  broadcast(std::as_writable_bytes(std::span(&size, 1)));
-  text.resize(size);
-  broadcast(std::as_writable_bytes(std::span(text.data(), text.size())));
-  return text;
-}
-
-void Control::all_reduce(std::span<double> values, Reduction reduction) const {
-  collectives.all_reduce(ranks, elements(values), options(reduction));
-}
 
 std::string fingerprint(const ModelSpec& model) {
   std::string text;
@@ -115,10 +95,10 @@ Agreement agree(Engine& engine, const Control& control, const NamedStrategy& str
     chosen["trace"] = resumed->trace;
     chosen["layers_each"] = resumed->layers_each;
   } else {
-    const Cluster cluster = window > 0                ? sensed_cluster(engine, control, {}, {})
-                            : options.cluster         ? *options.cluster
-                            : options.measure_network ? measured_cluster(engine, control)
-                                                      : assumed_cluster(engine);
+    const Cluster cluster = window > 0        ? measure::sensed_cluster(engine, control, {}, {})
+                            : options.cluster ? *options.cluster
+                            : options.measure_network ? measure::measured_cluster(engine, control)
+                                                      : measure::assumed_cluster(engine);
     chosen["cluster"] = to_json(cluster);
     chosen["trace"] = to_json(options.trace ? *options.trace : modelled_trace(model));
     chosen["layers_each"] = Json::array();

@@ -2,28 +2,13 @@
 // 0 decides where there is a choice; a rank that differs is named on all of them.
 #pragma once
 
+#include "collective/control.h"
 #include "riffle/session.h"
 
 namespace riffle::runtime {
 
-// Calls outside of programs have a lane of their own.
-constexpr int kControlLane = 15;
-
-// Collectives among all ranks of a session, between steps.
-struct Control {
-  Collectives& collectives;
-  Group ranks;
-  Seconds timeout;
-  std::uint32_t epoch = 0;
-
-  [[nodiscard]] CollectiveOptions options(Reduction reduction = Reduction::mean) const {
-    return {.lane = kControlLane, .reduction = reduction, .timeout = timeout, .epoch = epoch};
-  }
-  // The lowest rank's, for all.
-  void broadcast(std::span<std::byte> bytes) const;
-  [[nodiscard]] std::string broadcast(std::string text) const;
-  void all_reduce(std::span<double> values, Reduction reduction) const;
-};
+using collective::Control;
+using collective::kControlLane;
 
 struct Agreement {
   World world;

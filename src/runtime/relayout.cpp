@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "riffle/error.h"
-#include "runtime/network.h"
+#include "runtime/overlap.h"
 #include "runtime/state.h"
 
 namespace riffle {

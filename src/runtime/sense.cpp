@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "measure/cluster_change.h"
+#include "measure/network.h"
 #include "riffle/error.h"
-#include "runtime/cluster_change.h"
-#include "runtime/network.h"
 #include "runtime/state.h"
 
 namespace riffle {
@@ -51,7 +51,7 @@ int sensing_window(const Engine& engine, const Control& control, const Strategy&
   if (options.sense_window < 1)
     usage_error("sense_window: {}: must be 1 or more", options.sense_window);
   const bool wanted = options.sense && options.measure_network && !options.cluster &&
-                      engine.size() > 2 && by_host(engine).size() > 1 &&
+                      engine.size() > 2 && measure::by_host(engine).size() > 1 &&
                       follows_racks(strategy, engine.size(), one_bucket(modelled_trace(model)));
   return std::stoi(control.broadcast(std::to_string(wanted ? options.sense_window : 0)));
 }
@@ -190,19 +190,19 @@ void Session::State::measure_again(const std::optional<runtime::Drift::Seen>& dr
     seen = fmt::format("exchanges {} {:.2g} times as long; ",
                        drift->ranks.empty()
                            ? std::string("between racks take")
-                           : fmt::format("of ranks {} take", runtime::ranges(drift->ranks)),
+                           : fmt::format("of ranks {} take", measure::ranges(drift->ranks)),
                        drift->factor);
     // Exchanges under way would be in the way.
     for (std::size_t b = 0; b < layout.buckets.size(); ++b) (void)needed(static_cast<int>(b));
     (void)delayed();
-    now = runtime::sensed_cluster(engine, control, racks, [&] {
+    now = measure::sensed_cluster(engine, control, racks, [&] {
       notices.check({.group = &control.ranks, .operation = "sense", .step = step - 1});
     });
     at.drift.forget();
     at.restart(step, recorder.waited());
   }
   for (std::size_t i = 0; i < now.workers.size(); ++i) now.workers[i].slow = at.pace.factors()[i];
-  const std::vector<std::string> changed = runtime::changes(agreed.world.cluster, now);
+  const std::vector<std::string> changed = measure::changes(agreed.world.cluster, now);
   if (changed.empty()) {
     at.resting = at.patience;
     at.patience = std::min(2 * at.patience, runtime::kLongestPatience);
@@ -262,7 +262,7 @@ void Session::State::change_world() {
   const Traits traits = strategy->traits_with(agreed.world, layout.buckets);
   at.lateness = traits.staleness;
   log(fmt::format("{}; now {}, a period of {} steps, delay {}", at.why,
-                  runtime::summary(agreed.world.cluster), traits.period, traits.staleness));
+                  measure::summary(agreed.world.cluster), traits.period, traits.staleness));
 }
 
 void Session::State::log(std::string what) {

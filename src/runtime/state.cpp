@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "measure/cluster_change.h"
 #include "riffle/error.h"
 #include "runtime/checkpoint.h"
-#include "runtime/cluster_change.h"
-#include "runtime/network.h"
+#include "runtime/overlap.h"
 
 namespace riffle::runtime {
 
@@ -80,7 +80,7 @@ Session::State::State(Engine& on, NamedStrategy by, ModelSpec of, SessionOptions
   sensing.emplace(agreed.sensing_window, step, agreed.world.cluster);
   sensing->lateness = strategy->traits_with(agreed.world, layout.buckets).staleness;
   recorder.keep_records();
-  log("sensing: " + runtime::summary(agreed.world.cluster));
+  log("sensing: " + measure::summary(agreed.world.cluster));
 }
 
 Session::State::~State() {

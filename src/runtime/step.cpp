@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "collective/choice.h"
 #include "collective/reduce.h"
 #include "riffle/error.h"
-#include "runtime/network.h"
 #include "runtime/state.h"
 
 namespace riffle {
@@ -48,7 +48,7 @@ void Session::State::prepare_step() {
     flight->index = static_cast<int>(i);
     flight->in_place = runtime::runs_in_place(exchange);
     const Bytes size = payload_bytes(layout.buckets.at(exchange.bucket).bytes, exchange.payload);
-    flight->exchange.algorithm = runtime::algorithm_for(engine, *cost, exchange, size);
+    flight->exchange.algorithm = collective::algorithm_for(engine, *cost, exchange, size);
     flight->sent = Bytes{std::llround(cost->traffic(exchange, size).bytes)};
     if (exchange.payload == Payload::gradient && exchange.due > riffle::before_step())
       postpones[exchange.bucket] = 1;

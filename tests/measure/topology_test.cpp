@@ -1,5 +1,5 @@
 // Racks and slow hosts from links between pairs: made-up links, no network.
-#include "runtime/topology.h"
+#include "measure/topology.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 #include <numeric>
 #include <set>
 
+#include "measure/cluster_change.h"
 #include "riffle/random.h"
-#include "runtime/cluster_change.h"
 
-namespace riffle::runtime {
+namespace riffle::measure {
 namespace {
 
 constexpr Link kNear{microseconds(20), {1.25e9}};
@@ -175,4 +175,4 @@ TEST(Tournament, EverybodyMeetsEverybodyOnce) {
 }
 
 }  // namespace
-}  // namespace riffle::runtime
+}  // namespace riffle::measure

@@ -1,4 +1,4 @@
-#include "runtime/cluster_change.h"
+#include "measure/cluster_change.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,10 @@
 #include <cmath>
 #include <map>
 
-#include "runtime/topology.h"
+#include "base/median.h"
+#include "measure/topology.h"
 
-namespace riffle::runtime {
+namespace riffle::measure {
 namespace {
 
 constexpr double kCounts = 1.5;
@@ -79,18 +80,13 @@ std::string ranges(const Group& ranks) {
 std::string summary(const Cluster& cluster) {
   std::string text = print_racks(World(cluster).racks());
   std::string slow;
-  const auto median = [&](auto value) {
-    std::vector<double> values;
-    for (const WorkerSpec& each : cluster.workers) values.push_back(value(each));
-    std::ranges::sort(values);
-    return values[values.size() / 2];
-  };
-  const auto weight = [](const WorkerSpec& each) { return weigh(each.link).count(); };
-  const double usual = median(weight);
+  std::vector<Seconds> weights;
+  for (const WorkerSpec& each : cluster.workers) weights.push_back(weigh(each.link));
+  const Seconds usual = median(weights);
   for (Rank rank = 0; rank < cluster.size(); ++rank) {
     const WorkerSpec& each = cluster.workers[rank];
     std::string why;
-    if (weight(each) > kGap * usual) why = "link";
+    if (weigh(each.link) > kSlowHost * usual) why = "link";
     if (each.slow > 1) why += why.empty() ? "compute" : ", compute";
     if (!why.empty()) slow += fmt::format("{}{} ({})", slow.empty() ? "" : ", ", rank, why);
   }
@@ -120,4 +116,4 @@ std::vector<std::string> changes(const Cluster& before, const Cluster& now) {
   return lines;
 }
 
-}  // namespace riffle::runtime
+}  // namespace riffle::measure

@@ -1,9 +1,9 @@
-#include "runtime/probe.h"
+#include "measure/pairs.h"
 
 #include <algorithm>
 #include <array>
 
-namespace riffle::runtime {
+namespace riffle::measure {
 namespace {
 
 constexpr std::uint64_t kChannel = 0x73656e73;  // "sens"
@@ -48,7 +48,8 @@ struct Best {
 
 class Bouncer {
  public:
-  Bouncer(Engine& engine, const Control& control, const std::function<void()>& look_around)
+  Bouncer(Engine& engine, const collective::Control& control,
+          const std::function<void()>& look_around)
       : engine_(engine),
         everybody_(control.ranks),
         deadline_(after(control.timeout)),
@@ -160,7 +161,7 @@ PairLinks best_of(PairLinks a, const PairLinks& b) {
   return a;
 }
 
-PairLinks probe_pairs(Engine& engine, const Control& control, const Group& among,
+PairLinks probe_pairs(Engine& engine, const collective::Control& control, const Group& among,
                       const std::function<void()>& look_around) {
   const int n = among.size();
   const int self = among.index_of(engine.rank());
@@ -190,4 +191,4 @@ PairLinks probe_pairs(Engine& engine, const Control& control, const Group& among
   return pairs;
 }
 
-}  // namespace riffle::runtime
+}  // namespace riffle::measure

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace riffle::runtime {
+namespace riffle {
 
 // The upper one of two in the middle. There must be a value.
 template <typename T>
@@ -13,4 +13,4 @@ T median(std::vector<T> values) {
   return *middle;
 }
 
-}  // namespace riffle::runtime
+}  // namespace riffle

@@ -1,13 +1,13 @@
-#include "runtime/topology.h"
+#include "measure/topology.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "runtime/median.h"
+#include "base/median.h"
 
-namespace riffle::runtime {
+namespace riffle::measure {
 namespace {
 
 constexpr Bytes kTypical = kibibytes(256);
@@ -171,15 +171,17 @@ Link median_link(const PairLinks& pairs, const Partition& racks) {
   return {.latency = median(latencies), .bandwidth = median(rates)};
 }
 
-// Its latency as measured; its bandwidth such that it acts on a typical message as measured.
+// Its latency as measured; its bandwidth such that it acts on a typical message as measured, and at
+// least so much below the usual one that whoever reads the cluster finds it slow too.
 Link slow_link(const PairLinks& pairs, Rank slow, const Group& neighbours, const Link& usual) {
   std::vector<Seconds> latencies;
   for (const Rank rank : neighbours)
     if (rank != slow) latencies.push_back(pairs.between(slow, rank).latency);
   if (latencies.empty()) return usual;
   const Seconds weight = median(weights_between(pairs, Group{slow}, neighbours));
+  const double factor = std::max(weight / weigh(usual), 1.01 * kSlowHost);
   return {.latency = std::max(2 * median(latencies) - usual.latency, Seconds{}),
-          .bandwidth = {usual.bandwidth.bytes_per_second * (weigh(usual) / weight)}};
+          .bandwidth = {usual.bandwidth.bytes_per_second / factor}};
 }
 
 }  // namespace
@@ -238,4 +240,4 @@ Cluster cluster_of(const Topology& topology, const PairLinks& pairs, const PairL
   return cluster;
 }
 
-}  // namespace riffle::runtime
+}  // namespace riffle::measure

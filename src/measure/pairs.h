@@ -3,9 +3,10 @@
 
 #include <functional>
 
-#include "runtime/agreement.h"
+#include "collective/control.h"
+#include "riffle/cluster.h"
 
-namespace riffle::runtime {
+namespace riffle::measure {
 
 // One way, by place in the group; what a rank has with itself means nothing.
 struct PairLinks {
@@ -22,7 +23,7 @@ struct PairLinks {
 // some milliseconds, on slow links some tenths of a second. All ranks of the session call it,
 // members or not; the result is the same on all. `look_around` is called while nothing comes for a
 // moment, to throw for a rank that will never come.
-PairLinks probe_pairs(Engine& engine, const Control& control, const Group& among,
+PairLinks probe_pairs(Engine& engine, const collective::Control& control, const Group& among,
                       const std::function<void()>& look_around);
 
 // The better of two measurements of each pair: what disturbs one only makes it worse.
@@ -32,4 +33,4 @@ PairLinks best_of(PairLinks a, const PairLinks& b);
 // n-1 rounds (n where n is odd); -1 for who pauses.
 int opponent(int player, int round, int n);
 
-}  // namespace riffle::runtime
+}  // namespace riffle::measure

@@ -6,7 +6,7 @@
 
 #include "riffle/world.h"
 
-namespace riffle::runtime {
+namespace riffle::measure {
 
 // A line for each difference that counts: other racks, links whose weight (topology.h) has changed
 // by half or more, hosts that compute slowly or no longer do. Empty: measurements of the same.
@@ -18,4 +18,4 @@ std::string summary(const Cluster& cluster);
 // "0-3, 6"
 std::string ranges(const Group& ranks);
 
-}  // namespace riffle::runtime
+}  // namespace riffle::measure

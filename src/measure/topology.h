@@ -2,16 +2,17 @@
 // same answer on every rank.
 #pragma once
 
-#include "runtime/probe.h"
+#include "measure/pairs.h"
+#include "model/slow_host.h"
 
-namespace riffle::runtime {
+namespace riffle::measure {
 
 // What a message of 256 KiB takes: latency and bandwidth as one number to compare links by.
 Seconds weigh(const Link& link);
 
-// A link weighs at least so much more than another to count as of another kind, and the difference
-// is no less than the noise of a quiet host.
-constexpr double kGap = 2.5;
+// A link of another kind weighs at least so many times as much, and the difference is no less than
+// the noise of a quiet host.
+constexpr double kGap = kSlowHost;
 constexpr Seconds kNoise = microseconds(50);
 
 struct Topology {
@@ -33,4 +34,4 @@ Group speakers(const Topology& topology);
 // uplinks.
 Cluster cluster_of(const Topology& topology, const PairLinks& pairs, const PairLinks& across);
 
-}  // namespace riffle::runtime
+}  // namespace riffle::measure
