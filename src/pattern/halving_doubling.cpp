@@ -3,9 +3,9 @@
 // For a power of two it has the rounds and volume of recursive halving and doubling.
 // Traff, "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms", arXiv:2410.14234.
 // Rounds 2*ceil(log2 n), bytes 2(n-1)/n.
-#include "cost/patterns/patterns.h"
+#include "pattern/parts.h"
 
-namespace riffle::patterns {
+namespace riffle::pattern {
 namespace {
 
 class HalvingDoubling : public Pattern {
@@ -51,4 +51,4 @@ std::unique_ptr<Pattern> halving_doubling(int n, Collective collective) {
   return std::make_unique<HalvingDoubling>(n, collective);
 }
 
-}  // namespace riffle::patterns
+}  // namespace riffle::pattern

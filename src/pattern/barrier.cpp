@@ -1,8 +1,8 @@
-#include "collective/barrier_pattern.h"
+#include "pattern/barrier.h"
 
 #include <bit>
 
-namespace riffle {
+namespace riffle::pattern {
 namespace {
 
 class Dissemination : public Pattern {
@@ -25,4 +25,4 @@ std::unique_ptr<Pattern> make_barrier_pattern(Algorithm algorithm, int n,
   return make_pattern(algorithm, Collective::all_reduce, n, racks);
 }
 
-}  // namespace riffle
+}  // namespace riffle::pattern

@@ -1,9 +1,9 @@
-#include "collective/broadcast_pattern.h"
+#include "pattern/broadcast.h"
 
 #include <algorithm>
 #include <bit>
 
-namespace riffle {
+namespace riffle::pattern {
 namespace {
 
 int ceil_log2(int n) {
@@ -102,4 +102,4 @@ std::unique_ptr<Pattern> make_broadcast_pattern(Algorithm algorithm, int n, int 
   return std::make_unique<Binomial>(n, root);
 }
 
-}  // namespace riffle
+}  // namespace riffle::pattern

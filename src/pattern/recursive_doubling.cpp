@@ -3,9 +3,9 @@
 // Rounds log2 n (two more unless n is a power of two), bytes 1 per round.
 #include <bit>
 
-#include "cost/patterns/patterns.h"
+#include "pattern/parts.h"
 
-namespace riffle::patterns {
+namespace riffle::pattern {
 namespace {
 
 class RecursiveDoubling : public Pattern {
@@ -48,4 +48,4 @@ std::unique_ptr<Pattern> recursive_doubling(int n) {
   return std::make_unique<RecursiveDoubling>(n);
 }
 
-}  // namespace riffle::patterns
+}  // namespace riffle::pattern

@@ -1,7 +1,7 @@
 // Send the whole vector some places on, receive from as many places back (one-peer gossip).
-#include "cost/patterns/patterns.h"
+#include "pattern/parts.h"
 
-namespace riffle::patterns {
+namespace riffle::pattern {
 namespace {
 
 class Shift : public Pattern {
@@ -26,4 +26,4 @@ std::unique_ptr<Pattern> shift(int n, int places) {
   return std::make_unique<Shift>(n, places);
 }
 
-}  // namespace riffle::patterns
+}  // namespace riffle::pattern

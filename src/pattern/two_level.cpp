@@ -4,9 +4,9 @@
 // Rounds 2 inside and 2*ceil(log2 R) across; an uplink carries 2(R-1)/R of the vector each way.
 #include <algorithm>
 
-#include "cost/patterns/patterns.h"
+#include "pattern/parts.h"
 
-namespace riffle::patterns {
+namespace riffle::pattern {
 namespace {
 
 class TwoLevel : public Pattern {
@@ -100,4 +100,4 @@ std::unique_ptr<Pattern> two_level(int n, const std::vector<std::vector<int>>& r
   return std::make_unique<TwoLevel>(n, racks);
 }
 
-}  // namespace riffle::patterns
+}  // namespace riffle::pattern

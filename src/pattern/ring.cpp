@@ -1,8 +1,8 @@
 // Every member passes a block to its right neighbour in each round.
 // Patarasuk and Yuan, 2009. Rounds 2(n-1), bytes 2(n-1)/n.
-#include "cost/patterns/patterns.h"
+#include "pattern/parts.h"
 
-namespace riffle::patterns {
+namespace riffle::pattern {
 namespace {
 
 class Ring : public Pattern {
@@ -33,4 +33,4 @@ std::unique_ptr<Pattern> ring(int n, Collective collective) {
   return std::make_unique<Ring>(n, collective);
 }
 
-}  // namespace riffle::patterns
+}  // namespace riffle::pattern

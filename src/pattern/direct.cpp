@@ -1,8 +1,8 @@
 // Everybody sends each block straight to its owner, then owners send results to everybody.
 // Rounds 2, bytes 2(n-1)/n in 2(n-1) messages.
-#include "cost/patterns/patterns.h"
+#include "pattern/parts.h"
 
-namespace riffle::patterns {
+namespace riffle::pattern {
 namespace {
 
 class Direct : public Pattern {
@@ -31,4 +31,4 @@ std::unique_ptr<Pattern> direct(int n, Collective collective) {
   return std::make_unique<Direct>(n, collective);
 }
 
-}  // namespace riffle::patterns
+}  // namespace riffle::pattern

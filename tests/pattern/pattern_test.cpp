@@ -1,13 +1,13 @@
 // Every pattern is executed on sets of contributions instead of numbers: a block is right when it
 // holds each member's contribution exactly once.
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-namespace riffle {
+namespace riffle::pattern {
 namespace {
 
 // blocks[b][m]: how often member m's contribution is in block b.
@@ -133,4 +133,4 @@ TEST(Pattern, RoundClassesCoverAllRounds) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::pattern

@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 
-namespace riffle {
+namespace riffle::pattern {
 
 // ring: a chain, each member passes on what it got; rounds n-1, but pieces of the vector follow
 // each other closely, so that large vectors take the time of one transfer.
@@ -16,4 +16,4 @@ namespace riffle {
 std::unique_ptr<Pattern> make_broadcast_pattern(Algorithm algorithm, int n, int root,
                                                 const std::vector<std::vector<int>>& racks = {});
 
-}  // namespace riffle
+}  // namespace riffle::pattern

@@ -1,9 +1,9 @@
 // The patterns, one file each. Users call make_pattern.
 #pragma once
 
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 
-namespace riffle::patterns {
+namespace riffle::pattern {
 
 std::unique_ptr<Pattern> ring(int n, Collective collective);
 std::unique_ptr<Pattern> halving_doubling(int n, Collective collective);
@@ -27,4 +27,4 @@ inline int wrap(int index, int n) {
   return rest < 0 ? rest + n : rest;
 }
 
-}  // namespace riffle::patterns
+}  // namespace riffle::pattern

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 
-namespace riffle {
+namespace riffle::pattern {
 
 // Automatic: dissemination; in round r everybody tells the member 2^r places on. ceil(log2 n)
 // rounds. Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", 1988.
@@ -14,4 +14,4 @@ namespace riffle {
 std::unique_ptr<Pattern> make_barrier_pattern(Algorithm algorithm, int n,
                                               const std::vector<std::vector<int>>& racks = {});
 
-}  // namespace riffle
+}  // namespace riffle::pattern

@@ -19,7 +19,7 @@
 
 #include "riffle/program.h"
 
-namespace riffle {
+namespace riffle::pattern {
 
 struct Message {
   int from = 0;   // member index
@@ -66,7 +66,7 @@ class Pattern {
 // last standing in for the other algorithms. A tree has no pattern: UsageError.
 std::unique_ptr<Pattern> make_pattern(Algorithm algorithm, Collective collective, int n,
                                       const std::vector<std::vector<int>>& racks = {},
-                                      int shift = 0);
+                                      int places = 0);
 
 // The member positions of a group by rack, for two_level.
 std::vector<std::vector<int>> rack_positions(const Group& group, const Cluster& cluster);
@@ -74,4 +74,4 @@ std::vector<std::vector<int>> rack_positions(const Group& group, const Cluster& 
 // Halving skips of the circulant schedule for n members: n, ceil(n/2), ..., 1.
 std::vector<int> halving_skips(int n);
 
-}  // namespace riffle
+}  // namespace riffle::pattern

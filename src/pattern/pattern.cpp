@@ -1,11 +1,11 @@
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 
 #include <map>
 
-#include "cost/patterns/patterns.h"
+#include "pattern/parts.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::pattern {
 
 std::vector<RoundClass> Pattern::round_classes() const {
   std::vector<RoundClass> classes;
@@ -29,19 +29,19 @@ std::vector<std::vector<int>> rack_positions(const Group& group, const Cluster& 
 }
 
 std::unique_ptr<Pattern> make_pattern(Algorithm algorithm, Collective collective, int n,
-                                      const std::vector<std::vector<int>>& racks, int shift) {
-  if (collective == Collective::shift) return patterns::shift(n, shift);
+                                      const std::vector<std::vector<int>>& racks, int places) {
+  if (collective == Collective::shift) return shift(n, places);
   const bool whole = collective == Collective::all_reduce;
   switch (algorithm) {
     case Algorithm::ring:
-      return patterns::ring(n, collective);
+      return ring(n, collective);
     case Algorithm::direct:
-      return patterns::direct(n, collective);
+      return direct(n, collective);
     case Algorithm::recursive_doubling:
-      if (whole) return patterns::recursive_doubling(n);
+      if (whole) return recursive_doubling(n);
       break;
     case Algorithm::two_level:
-      if (whole && racks.size() > 1) return patterns::two_level(n, racks);
+      if (whole && racks.size() > 1) return two_level(n, racks);
       break;
     case Algorithm::tree:
       if (whole) usage_error("algorithm tree has a cost formula only, no messages of its own");
@@ -50,7 +50,7 @@ std::unique_ptr<Pattern> make_pattern(Algorithm algorithm, Collective collective
     case Algorithm::automatic:
       break;
   }
-  return patterns::halving_doubling(n, collective);
+  return halving_doubling(n, collective);
 }
 
-}  // namespace riffle
+}  // namespace riffle::pattern
