@@ -31,15 +31,15 @@ Cluster random_cluster(std::uint64_t seed) {
   return cluster;
 }
 
-int most_on_one_uplink(const Pattern& pattern, const Cluster& cluster) {
+int most_on_one_uplink(const pattern::Pattern& pattern, const Cluster& cluster) {
   int most = 0;
-  std::vector<Message> messages;
+  std::vector<pattern::Message> messages;
   for (int round = 0; round < pattern.rounds(); ++round) {
     std::map<std::pair<int, bool>, int> crossing;  // by rack and direction
     for (int member = 0; member < pattern.members(); ++member) {
       messages.clear();
       pattern.sends(member, round, messages);
-      for (const Message& message : messages) {
+      for (const pattern::Message& message : messages) {
         const int from = cluster.workers[message.from].domain;
         const int to = cluster.workers[message.to].domain;
         if (from == to) continue;

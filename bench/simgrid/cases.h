@@ -1,7 +1,7 @@
 // Random clusters for the comparison with SimGrid: the seeds are the cases.
 #pragma once
 
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 #include "riffle/cluster.h"
 
 namespace riffle::simgrid {
@@ -12,7 +12,7 @@ constexpr double kBytes = 1e7;
 // Two to five racks of two to nine workers, links of random latency and bandwidth.
 Cluster random_cluster(std::uint64_t seed);
 // The most messages of one round that cross one uplink in one direction.
-int most_on_one_uplink(const Pattern& pattern, const Cluster& cluster);
+int most_on_one_uplink(const pattern::Pattern& pattern, const Cluster& cluster);
 
 // How SimGrid treats latency. Its own flow model (CM02) makes a flow's share of a link inversely
 // proportional to its round trip, as TCP tends to; without latency in the links it shares plainly,
@@ -25,6 +25,6 @@ struct PeerResult {
   double mean_end = 0;
   double wall = 0;  // seconds that it took, without building the platform
 };
-PeerResult run_peer(const Pattern& pattern, const Cluster& cluster, Sharing sharing);
+PeerResult run_peer(const pattern::Pattern& pattern, const Cluster& cluster, Sharing sharing);
 
 }  // namespace riffle::simgrid

@@ -52,12 +52,12 @@ void build_platform(const Cluster& cluster, Sharing sharing) {
   zone->seal();
 }
 
-sg4::Mailbox* mailbox(const Message& message, int round) {
+sg4::Mailbox* mailbox(const pattern::Message& message, int round) {
   return sg4::Mailbox::by_name(fmt::format("{}-{}-{}", message.from, message.to, round));
 }
 
 // Receives are posted before anything is sent, so that no sender waits for a receiver.
-void member(const Pattern& pattern, const Cluster& cluster, Sharing sharing, int self,
+void member(const pattern::Pattern& pattern, const Cluster& cluster, Sharing sharing, int self,
             double& end) {
   struct Open {
     sg4::CommPtr comm;
@@ -65,22 +65,22 @@ void member(const Pattern& pattern, const Cluster& cluster, Sharing sharing, int
   };
   int nothing = 0;
   void* received = nullptr;
-  std::vector<Message> messages;
-  const auto latency = [&](const Message& message) {
+  std::vector<pattern::Message> messages;
+  const auto latency = [&](const pattern::Message& message) {
     return sharing == Sharing::plain ? cluster.latency(message.from, message.to).count() : 0;
   };
   std::vector<std::vector<Open>> rounds(static_cast<std::size_t>(pattern.rounds()));
   for (int round = 0; round < pattern.rounds(); ++round) {
     messages.clear();
     pattern.receives(self, round, messages);
-    for (const Message& message : messages)
+    for (const pattern::Message& message : messages)
       rounds[round].push_back(
           {mailbox(message, round)->get_async<void>(&received), latency(message)});
   }
   for (int round = 0; round < pattern.rounds(); ++round) {
     messages.clear();
     pattern.sends(self, round, messages);
-    for (const Message& message : messages) {
+    for (const pattern::Message& message : messages) {
       const double bytes = kBytes * message.count / pattern.blocks();
       rounds[round].push_back(
           {mailbox(message, round)->put_async(&nothing, static_cast<std::uint64_t>(bytes)),
@@ -96,7 +96,7 @@ void member(const Pattern& pattern, const Cluster& cluster, Sharing sharing, int
   end = sg4::Engine::get_clock();
 }
 
-PeerResult simulate_here(const Pattern& pattern, const Cluster& cluster, Sharing sharing) {
+PeerResult simulate_here(const pattern::Pattern& pattern, const Cluster& cluster, Sharing sharing) {
   // No window, no correction, no traffic the other way.
   std::vector<std::string> arguments{"peer",
                                      "--cfg=network/model:CM02",
@@ -130,7 +130,7 @@ PeerResult simulate_here(const Pattern& pattern, const Cluster& cluster, Sharing
 }  // namespace
 
 // SimGrid has one engine a process, so each case is a process.
-PeerResult run_peer(const Pattern& pattern, const Cluster& cluster, Sharing sharing) {
+PeerResult run_peer(const pattern::Pattern& pattern, const Cluster& cluster, Sharing sharing) {
   int channel[2];
   RIFFLE_CHECK(::pipe(channel) == 0);
   const pid_t child = ::fork();

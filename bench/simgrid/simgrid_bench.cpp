@@ -65,7 +65,7 @@ int compare() {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Cluster cluster = random_cluster(seed);
     for (const Algorithm algorithm : {Algorithm::ring, Algorithm::halving_doubling}) {
-      const auto pattern = make_pattern(algorithm, Collective::all_reduce, cluster.size());
+      const auto pattern = pattern::make_pattern(algorithm, Collective::all_reduce, cluster.size());
       const PeerResult ours = run_ours(algorithm, cluster);
       const PeerResult peer = run_peer(*pattern, cluster, Sharing::plain);
       const PeerResult weighted = run_peer(*pattern, cluster, Sharing::by_round_trip);

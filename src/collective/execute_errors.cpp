@@ -156,11 +156,12 @@ std::vector<std::pair<int, Tag>> PatternOperation::owed() const {
     if (std::exchange(known[member], 1) == 0) all.emplace_back(member, tag);
   };
   const auto owe_rounds = [&](int strand, int from_round) {
-    std::vector<Message> messages;
+    std::vector<pattern::Message> messages;
     for (int round = from_round; round < plan_.pattern().rounds(); ++round) {
       messages.clear();
       plan_.pattern().sends(me_, round, messages);
-      for (const Message& message : messages) owe(message.to, tag_of(message.to, strand, round));
+      for (const pattern::Message& message : messages)
+        owe(message.to, tag_of(message.to, strand, round));
     }
   };
   for (const Strand& strand : strands_) owe_rounds(strand.index, strand.round + 1);

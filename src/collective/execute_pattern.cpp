@@ -164,14 +164,14 @@ void PatternOperation::post_receives(Strand& strand, int number) {
   messages_.clear();
   plan_.pattern().receives(me_, number, messages_);
   std::size_t needed = 0;
-  for (const Message& message : messages_) {
+  for (const pattern::Message& message : messages_) {
     if (!message.add) continue;
     plan_.ranges_of(message, strand.index, ranges_);
     for (const Range& range : ranges_) needed += bytes_of(range, call_.data.dtype);
   }
   if (needed > 0 && round.scratch.empty()) round.scratch = pool_->take();
   std::byte* scratch = round.scratch.reserve(needed);
-  for (const Message& message : messages_) {
+  for (const pattern::Message& message : messages_) {
     expect_greeting(message.from);
     plan_.ranges_of(message, strand.index, ranges_);
     for (const Range& range : ranges_) {
@@ -193,7 +193,7 @@ void PatternOperation::post_receives(Strand& strand, int number) {
 void PatternOperation::post_sends(Strand& strand) {
   messages_.clear();
   plan_.pattern().sends(me_, strand.round, messages_);
-  for (const Message& message : messages_) {
+  for (const pattern::Message& message : messages_) {
     greet(message.to);
     plan_.ranges_of(message, strand.index, ranges_);
     for (const Range& range : ranges_) {

@@ -135,7 +135,7 @@ class PatternOperation {
   std::vector<char> greeted_;                         // per member: our header is on its way
   std::vector<Greeting> expected_;                    // per member: its header
   std::deque<std::pair<int, CallHeader>> greetings_;  // by member, in the order awaited
-  std::vector<Message> messages_;                     // reused
+  std::vector<pattern::Message> messages_;            // reused
   std::vector<Range> ranges_;                         // reused
   std::exception_ptr error_;
   std::string detail_;  // of the error

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "collective/barrier_pattern.h"
-#include "collective/broadcast_pattern.h"
+#include "pattern/barrier.h"
+#include "pattern/broadcast.h"
 
 namespace riffle {
 namespace {
@@ -41,21 +41,21 @@ Algorithm choose_algorithm(Operation operation, int members, std::size_t bytes,
   return members <= 8 ? Algorithm::direct : Algorithm::halving_doubling;
 }
 
-std::unique_ptr<Pattern> pattern_of(const Call& call) {
+std::unique_ptr<pattern::Pattern> pattern_of(const Call& call) {
   const int n = call.group.size();
   switch (call.operation) {
     case Operation::broadcast:
-      return make_broadcast_pattern(call.algorithm, n, call.root, call.racks);
+      return pattern::make_broadcast_pattern(call.algorithm, n, call.root, call.racks);
     case Operation::barrier:
-      return make_barrier_pattern(call.algorithm, n, call.racks);
+      return pattern::make_barrier_pattern(call.algorithm, n, call.racks);
     case Operation::all_reduce:
-      return make_pattern(call.algorithm, Collective::all_reduce, n, call.racks);
+      return pattern::make_pattern(call.algorithm, Collective::all_reduce, n, call.racks);
     case Operation::reduce_scatter:
-      return make_pattern(call.algorithm, Collective::reduce_scatter, n);
+      return pattern::make_pattern(call.algorithm, Collective::reduce_scatter, n);
     case Operation::all_gather:
-      return make_pattern(call.algorithm, Collective::all_gather, n);
+      return pattern::make_pattern(call.algorithm, Collective::all_gather, n);
     case Operation::shift:
-      return make_pattern(call.algorithm, Collective::shift, n, {}, call.places);
+      return pattern::make_pattern(call.algorithm, Collective::shift, n, {}, call.places);
   }
   return nullptr;
 }
@@ -87,7 +87,7 @@ std::vector<Range> Plan::ranges_of_strand(int strand) const {
   return ranges;
 }
 
-void Plan::ranges_of(const Message& message, int strand, std::vector<Range>& out) const {
+void Plan::ranges_of(const pattern::Message& message, int strand, std::vector<Range>& out) const {
   out.clear();
   for (int i = 0; i < message.count; ++i) {
     const Range next = block(strand, (message.first + i) % pattern_->blocks());
@@ -101,11 +101,11 @@ void Plan::ranges_of(const Message& message, int strand, std::vector<Range>& out
 }
 
 int Plan::last_adding_round(int member) const {
-  std::vector<Message> messages;
+  std::vector<pattern::Message> messages;
   for (int round = pattern_->rounds() - 1; round >= 0; --round) {
     messages.clear();
     pattern_->receives(member, round, messages);
-    if (std::ranges::any_of(messages, &Message::add)) return round;
+    if (std::ranges::any_of(messages, &pattern::Message::add)) return round;
   }
   return -1;
 }

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "collective/call.h"
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 
 namespace riffle {
 
@@ -19,7 +19,7 @@ Algorithm choose_algorithm(Operation operation, int members, std::size_t bytes,
                            const std::vector<std::vector<int>>& racks);
 
 // UsageError for an algorithm that has no messages (tree).
-std::unique_ptr<Pattern> pattern_of(const Call& call);
+std::unique_ptr<pattern::Pattern> pattern_of(const Call& call);
 
 // Elements begin .. begin + count of the call's vector.
 using Range = Slice;
@@ -29,13 +29,13 @@ class Plan {
   // Blocks get pieces of about `piece` bytes per strand.
   Plan(const Call& call, std::size_t piece);
 
-  [[nodiscard]] const Pattern& pattern() const { return *pattern_; }
+  [[nodiscard]] const pattern::Pattern& pattern() const { return *pattern_; }
   [[nodiscard]] int strands() const { return strands_; }
   // All elements of a strand that this call works on lie in these ranges.
   [[nodiscard]] std::vector<Range> ranges_of_strand(int strand) const;
   // The contiguous parts of a message, in the order they are sent; at least one, which may be
   // empty.
-  void ranges_of(const Message& message, int strand, std::vector<Range>& out) const;
+  void ranges_of(const pattern::Message& message, int strand, std::vector<Range>& out) const;
   // The round in which `member` adds for the last time, which completes its sums; -1: it never
   // adds.
   [[nodiscard]] int last_adding_round(int member) const;
@@ -43,7 +43,7 @@ class Plan {
  private:
   [[nodiscard]] Range block(int strand, int block) const;
 
-  std::unique_ptr<Pattern> pattern_;
+  std::unique_ptr<pattern::Pattern> pattern_;
   std::size_t count_;
   DType dtype_;
   bool scattered_;  // members own blocks of the whole vector, not of a strand

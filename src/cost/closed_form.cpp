@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 #include "riffle/cost.h"
 #include "riffle/error.h"
 
@@ -46,7 +46,7 @@ ClosedForm closed_form(Algorithm algorithm, Collective collective, int members) 
   const double share = (n - 1) / n;
   if (collective == Collective::shift)
     return {.latencies = 1, .bytes = 1, .reduced = 1, .messages_sent = 1, .bytes_sent = 1};
-  const double rounds = static_cast<double>(halving_skips(members).size()) - 1;
+  const double rounds = static_cast<double>(pattern::halving_skips(members).size()) - 1;
   const ClosedForm halving{.latencies = 2 * rounds,
                            .bytes = 2 * share,
                            .reduced = share,

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 #include "riffle/cost.h"
 #include "riffle/error.h"
 
@@ -73,13 +73,14 @@ class RoundLoad {
 };
 
 // As long as its farthest message and its busiest link.
-LinearCost round_cost(const Pattern& pattern, int round, RoundLoad& load, const Group& group) {
-  std::vector<Message> messages;
+LinearCost round_cost(const pattern::Pattern& pattern, int round, RoundLoad& load,
+                      const Group& group) {
+  std::vector<pattern::Message> messages;
   load.clear();
   for (int member = 0; member < pattern.members(); ++member) {
     messages.clear();
     pattern.sends(member, round, messages);
-    for (const Message& message : messages)
+    for (const pattern::Message& message : messages)
       load.add(group.ranks()[message.from], group.ranks()[message.to],
                static_cast<double>(message.count) / pattern.blocks());
   }
@@ -87,10 +88,11 @@ LinearCost round_cost(const Pattern& pattern, int round, RoundLoad& load, const 
 }
 
 // Rounds one after the other.
-LinearCost walk_rounds(const Pattern& pattern, const Cluster& cluster, const Group& group) {
+LinearCost walk_rounds(const pattern::Pattern& pattern, const Cluster& cluster,
+                       const Group& group) {
   LinearCost cost;
   RoundLoad load(cluster);
-  for (const RoundClass& each : pattern.round_classes()) {
+  for (const pattern::RoundClass& each : pattern.round_classes()) {
     const LinearCost round = round_cost(pattern, each.round, load, group);
     cost.a += round.a * each.times;
     cost.b.value += round.b.value * each.times;
@@ -100,7 +102,7 @@ LinearCost walk_rounds(const Pattern& pattern, const Cluster& cluster, const Gro
 
 // What the closed form of recursive doubling adds where n is not a power of two: the vector of the
 // first round once more.
-double folded_again(const Pattern& pattern, const Cluster& cluster, const Group& group) {
+double folded_again(const pattern::Pattern& pattern, const Cluster& cluster, const Group& group) {
   if (std::has_single_bit(static_cast<unsigned>(group.size()))) return 0;
   RoundLoad load(cluster);
   return round_cost(pattern, 0, load, group).b.value;
@@ -127,7 +129,7 @@ std::vector<Algorithm> choices(const Cluster& cluster, const Group& group, Colle
   if (group.size() <= kLargestDirect) list.push_back(Algorithm::direct);
   if (collective != Collective::all_reduce) return list;
   list.push_back(Algorithm::recursive_doubling);
-  const auto racks = rack_positions(group, cluster);
+  const auto racks = pattern::rack_positions(group, cluster);
   const bool nested = racks.size() > 1 && static_cast<int>(racks.size()) < group.size();
   if (nested) list.push_back(Algorithm::two_level);
   return list;
@@ -145,8 +147,8 @@ LinearCost CostModel::line(const Group& group, Collective collective, Algorithm 
   } else if (algorithm == Algorithm::tree && collective == Collective::all_reduce) {
     cost = worst_link(form, cluster_, group);
   } else {
-    const auto pattern =
-        make_pattern(algorithm, collective, group.size(), rack_positions(group, cluster_), shift);
+    const auto pattern = pattern::make_pattern(algorithm, collective, group.size(),
+                                               pattern::rack_positions(group, cluster_), shift);
     cost = walk_rounds(*pattern, cluster_, group);
     if (algorithm == Algorithm::recursive_doubling && collective == Collective::all_reduce)
       cost.b.value += folded_again(*pattern, cluster_, group);
@@ -210,13 +212,13 @@ Traffic CostModel::traffic(const Exchange& exchange, Bytes size) const {
   ClosedForm form = closed_form(chosen, exchange.collective, n);
   if (chosen == Algorithm::two_level && exchange.collective == Collective::all_reduce &&
       !cluster_.fit) {
-    const auto pattern =
-        make_pattern(chosen, exchange.collective, n, rack_positions(exchange.group, cluster_));
-    std::vector<Message> messages;
+    const auto pattern = pattern::make_pattern(chosen, exchange.collective, n,
+                                               pattern::rack_positions(exchange.group, cluster_));
+    std::vector<pattern::Message> messages;
     for (int round = 0; round < pattern->rounds(); ++round)
       for (int member = 0; member < n; ++member) pattern->sends(member, round, messages);
     double blocks = 0;
-    for (const Message& message : messages) blocks += message.count;
+    for (const pattern::Message& message : messages) blocks += message.count;
     form.messages_sent = static_cast<double>(messages.size()) / n;
     form.bytes_sent = blocks / pattern->blocks() / n;
   }

@@ -1,6 +1,7 @@
 #include "runtime/engine_exchanger.h"
 
-#include "runtime/network.h"
+#include "collective/choice.h"
+#include "measure/network.h"
 
 namespace riffle::runtime {
 
@@ -107,16 +108,17 @@ void EngineExchanger::end(Step steps) noexcept {
 // ---- surroundings
 
 int EngineExchanger::hosts() const {
-  return static_cast<int>(by_host(engine_).size());
+  return static_cast<int>(measure::by_host(engine_).size());
 }
 
-Cluster EngineExchanger::cluster(bool measure) {
-  return measure ? measured_cluster(engine_, control_) : assumed_cluster(engine_);
+Cluster EngineExchanger::cluster(bool measured) {
+  return measured ? measure::measured_cluster(engine_, control_)
+                  : measure::assumed_cluster(engine_);
 }
 
 Algorithm EngineExchanger::algorithm(const CostModel& cost, const Exchange& exchange,
                                      Bytes size) const {
-  return algorithm_for(engine_, cost, exchange, size);
+  return collective::algorithm_for(engine_, cost, exchange, size);
 }
 
 bool EngineExchanger::can_sense() const {
@@ -124,7 +126,7 @@ bool EngineExchanger::can_sense() const {
 }
 
 Cluster EngineExchanger::sense(const Partition& before, const std::function<void()>& look_around) {
-  return sensed_cluster(engine_, control_, before, look_around);
+  return measure::sensed_cluster(engine_, control_, before, look_around);
 }
 
 }  // namespace riffle::runtime

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "runtime/control.h"
+#include "collective/control.h"
 #include "runtime/dispatcher.h"
 #include "runtime/engine_memory.h"
 #include "runtime/exchanger.h"
@@ -45,7 +45,7 @@ class EngineExchanger final : public Exchanger, private Surroundings {
 
  private:
   [[nodiscard]] int hosts() const override;
-  [[nodiscard]] Cluster cluster(bool measure) override;
+  [[nodiscard]] Cluster cluster(bool measured) override;
   [[nodiscard]] Algorithm algorithm(const CostModel& cost, const Exchange& exchange,
                                     Bytes size) const override;
   [[nodiscard]] bool can_sense() const override;
@@ -58,7 +58,7 @@ class EngineExchanger final : public Exchanger, private Surroundings {
 
   Engine& engine_;
   std::unique_ptr<Collectives> own_collectives_;
-  Control control_;
+  collective::Control control_;
   EngineMemory memory_;
   Partition racks_;
   // From open() on; what runs ends before what it uses.

@@ -17,11 +17,11 @@ std::uint32_t bits(int first, int count) {
 }
 
 // By lane, how many ranks keep it.
-using Kept = std::array<double, kControlLane>;
+using Kept = std::array<double, collective::kControlLane>;
 
-Kept kept_by(const Control& control) {
+Kept kept_by(const collective::Control& control) {
   Kept kept{};
-  for (int lane = 0; lane < kControlLane; ++lane)
+  for (int lane = 0; lane < collective::kControlLane; ++lane)
     kept.at(lane) = (control.collectives.kept_lanes() >> lane & 1) != 0 ? 1 : 0;
   if (control.ranks.size() > 1) control.all_reduce(kept, Reduction::sum);
   return kept;
@@ -29,7 +29,7 @@ Kept kept_by(const Control& control) {
 
 }  // namespace
 
-Lanes::Lanes(const Control& control, int count, bool watched)
+Lanes::Lanes(const collective::Control& control, int count, bool watched)
     : collectives_(control.collectives), count_(std::max(count, kLeast) + (watched ? 1 : 0)) {
   const Kept kept = kept_by(control);
   const auto found = std::ranges::search_n(kept, count_, 0.0);

@@ -2,7 +2,7 @@
 // one order on all ranks, and exchanges of two sessions do not.
 #pragma once
 
-#include "runtime/control.h"
+#include "collective/control.h"
 
 namespace riffle::runtime {
 
@@ -12,7 +12,7 @@ class Lanes {
  public:
   // `count` for programs, and one more for the session where it is `watched`. UsageError, on all
   // ranks, where other sessions leave too few.
-  Lanes(const Control& control, int count, bool watched);
+  Lanes(const collective::Control& control, int count, bool watched);
   ~Lanes();
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/median.h"
+#include "base/median.h"
 
 namespace riffle::runtime {
 
@@ -12,8 +12,8 @@ bool Pace::look(const std::vector<Seconds>& busy, const std::vector<Seconds>& wh
   bool changed = false;
   for (std::size_t i = 0; i < busy.size(); ++i) {
     const bool was_slow = factors_[i] > 1;
-    const bool opposite =
-        was_slow ? busy[i] < kUsual * usual : busy[i] > kSlow * usual && busy[i] - usual > counts;
+    const bool opposite = was_slow ? busy[i] < kUsual * usual
+                                   : busy[i] > kSlowHost * usual && busy[i] - usual > counts;
     counts_[i] = opposite ? counts_[i] + 1 : 0;
     if (counts_[i] < kWindows) continue;
     counts_[i] = 0;

@@ -4,15 +4,15 @@
 
 #include <vector>
 
+#include "model/slow_host.h"
 #include "riffle/units.h"
 
 namespace riffle::runtime {
 
 class Pace {
  public:
-  // A host is slow from so many times the median on, and again as the others below the second;
+  // A host is slow from kSlowHost times the median on, and again as the others below this many;
   // between the two it stays what it was.
-  static constexpr double kSlow = 2.5;
   static constexpr double kUsual = 1.6;
   // What it needs more must count: so much of a step, at least.
   static constexpr double kShare = 0.25;

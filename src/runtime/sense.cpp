@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "measure/cluster_change.h"
 #include "riffle/error.h"
-#include "runtime/cluster_change.h"
 #include "runtime/engine_memory.h"
 
 namespace riffle::runtime {
@@ -62,7 +62,7 @@ Sensing::Sensing(Exchanger& exchanger, Recorder& recorder, Watched& watched, int
       pace_(paces_of(watched.world().cluster)) {
   recorder_.keep_records();
   begin_window();
-  watched_.log("sensing: " + summary(watched_.world().cluster));
+  watched_.log("sensing: " + measure::summary(watched_.world().cluster));
 }
 
 void Sensing::begin_window() {
@@ -187,8 +187,9 @@ void Sensing::measure_again(const std::optional<Drift::Seen>& drift) {
   std::string seen;
   if (drift) {
     seen = fmt::format("exchanges {} {:.2g} times as long; ",
-                       drift->ranks.empty() ? std::string("between racks take")
-                                            : fmt::format("of ranks {} take", ranges(drift->ranks)),
+                       drift->ranks.empty()
+                           ? std::string("between racks take")
+                           : fmt::format("of ranks {} take", measure::ranges(drift->ranks)),
                        drift->factor);
     // Exchanges under way would be in the way.
     watched_.come_to_rest();
@@ -198,7 +199,7 @@ void Sensing::measure_again(const std::optional<Drift::Seen>& drift) {
     restart();
   }
   for (std::size_t i = 0; i < now.workers.size(); ++i) now.workers[i].slow = pace_.factors()[i];
-  const std::vector<std::string> changed = changes(before, now);
+  const std::vector<std::string> changed = measure::changes(before, now);
   if (changed.empty()) {
     resting_ = patience_;
     patience_ = std::min(2 * patience_, kLongestPatience);
@@ -241,7 +242,8 @@ void Sensing::change_world() {
   restart();
   const Traits traits = watched_.strategy().traits_with(watched_.world(), watched_.buckets());
   watched_.log(fmt::format("{}; now {}, a period of {} steps, delay {}", why_,
-                           summary(watched_.world().cluster), traits.period, traits.staleness));
+                           measure::summary(watched_.world().cluster), traits.period,
+                           traits.staleness));
 }
 
 }  // namespace riffle::runtime

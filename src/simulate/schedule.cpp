@@ -14,11 +14,11 @@ constexpr int kSmallestRun = 4;
 
 }  // namespace
 
-Shape::Shape(const Pattern& pattern)
+Shape::Shape(const pattern::Pattern& pattern)
     : members_(pattern.members()), rounds_(pattern.rounds()), first_{0} {
   const auto classes = pattern.round_classes();
   repeating_ = classes.size() == 1 && rounds_ > 1;
-  std::vector<Message> messages;
+  std::vector<pattern::Message> messages;
   if (repeating_) {
     read_round(pattern, 0);
     messages_ *= rounds_;
@@ -36,8 +36,8 @@ Shape::Shape(const Pattern& pattern)
   }
 }
 
-void Shape::read_round(const Pattern& pattern, int round) {
-  std::vector<Message> messages;
+void Shape::read_round(const pattern::Pattern& pattern, int round) {
+  std::vector<pattern::Message> messages;
   const std::size_t base = expected_.size();
   expected_.resize(base + members_);
   added_.resize(base + members_);
@@ -46,7 +46,7 @@ void Shape::read_round(const Pattern& pattern, int round) {
     messages.clear();
     sizes.clear();
     pattern.sends(member, round, messages);
-    for (const Message& message : messages) {
+    for (const pattern::Message& message : messages) {
       const double share = static_cast<double>(message.count) / pattern.blocks();
       if (message.add) added_[base + message.to] += share;
       shares_ += share;
@@ -141,10 +141,11 @@ std::shared_ptr<const Shape> ScheduleCache::shape(const Exchange& exchange, Algo
   const int n = exchange.group.size();
   const auto compile = [&] {
     const bool two_level = algorithm == Algorithm::two_level;
-    return std::make_shared<const Shape>(*make_pattern(
-        algorithm, exchange.collective, n,
-        two_level ? rack_positions(exchange.group, cluster_) : std::vector<std::vector<int>>{},
-        exchange.shift));
+    return std::make_shared<const Shape>(
+        *pattern::make_pattern(algorithm, exchange.collective, n,
+                               two_level ? pattern::rack_positions(exchange.group, cluster_)
+                                         : std::vector<std::vector<int>>{},
+                               exchange.shift));
   };
   if (algorithm == Algorithm::two_level) return compile();  // it depends on where the members are
   auto& known = shapes_[{algorithm, exchange.collective, n, exchange.shift}];

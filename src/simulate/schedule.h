@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 #include "simulate/network.h"
 
 namespace riffle {
@@ -15,7 +15,7 @@ namespace riffle {
 // The part that does not depend on where the members are.
 class Shape {
  public:
-  explicit Shape(const Pattern& pattern);
+  explicit Shape(const pattern::Pattern& pattern);
 
   [[nodiscard]] int members() const { return members_; }
   [[nodiscard]] int rounds() const { return rounds_; }
@@ -42,7 +42,7 @@ class Shape {
   [[nodiscard]] double shares() const { return shares_; }
 
  private:
-  void read_round(const Pattern& pattern, int round);
+  void read_round(const pattern::Pattern& pattern, int round);
 
   int members_;
   int rounds_;

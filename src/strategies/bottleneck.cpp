@@ -3,18 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.h"
+#include "model/slow_host.h"
 #include "strategies/grouping.h"
 
 namespace riffle {
 namespace {
-
-constexpr double kSlowFactor = 2;
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 Rank delegate(const Rack& rack, int turn) {
   return rack.fast[static_cast<std::size_t>(turn) % rack.fast.size()];
@@ -85,8 +79,8 @@ std::vector<Rack> sense_racks(const World& world) {
   const double usual_time = median(times);
   const auto is_slow = [&](Rank rank) {
     const WorkerSpec& worker = world.cluster.workers[rank];
-    return worker.link.bandwidth.bytes_per_second * kSlowFactor < usual_rate ||
-           worker.slow > kSlowFactor * usual_time;
+    return worker.link.bandwidth.bytes_per_second * kSlowHost < usual_rate ||
+           worker.slow > kSlowHost * usual_time;
   };
   std::vector<Rack> racks;
   for (const Group& members : world.racks()) {
@@ -186,7 +180,7 @@ int automatic_delay(const World& world, const BucketPlan& buckets, Wire wire) {
     inside = std::max(inside, time(Group(rack.fast)));
   }
   const Seconds across = time(Group(std::move(delegates)));
-  if (across <= kSlowFactor * inside) return 0;
+  if (across <= kSlowHost * inside) return 0;
   Seconds step{};
   for (const Bucket& bucket : buckets) step += bucket.compute;
   step = std::max(step, inside);

@@ -15,8 +15,8 @@ struct Rack {
   std::vector<Rank> slow;
 };
 
-// A host is slow when its link has less than half of the median bandwidth or its compute takes more
-// than twice the median time.
+// A host is slow when its link has less than 1/kSlowHost (model/slow_host.h) of the median
+// bandwidth or its compute takes more than kSlowHost times the median time.
 std::vector<Rack> sense_racks(const World& world);
 
 // One step of the pattern.

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 #include "riffle/error.h"
 #include "verify/schedule.h"
 
@@ -16,14 +16,14 @@ struct Count {
   double messages = 0;
   double shares = 0;
 };
-Count count(const Pattern& pattern) {
+Count count(const pattern::Pattern& pattern) {
   Count sum;
-  std::vector<Message> messages;
-  for (const RoundClass& each : pattern.round_classes())
+  std::vector<pattern::Message> messages;
+  for (const pattern::RoundClass& each : pattern.round_classes())
     for (int member = 0; member < pattern.members(); ++member) {
       messages.clear();
       pattern.sends(member, each.round, messages);
-      for (const Message& message : messages) {
+      for (const pattern::Message& message : messages) {
         sum.messages += each.times;
         sum.shares += each.times * static_cast<double>(message.count) / pattern.blocks();
       }
@@ -58,13 +58,14 @@ void check_traffic(const Schedule& schedule, const World& world, std::vector<Pro
       if (algorithm == Algorithm::tree && exchange.collective == Collective::all_reduce)
         continue;  // has a formula only
       std::vector<std::vector<int>> racks;
-      if (algorithm == Algorithm::two_level) racks = rack_positions(exchange.group, world.cluster);
+      if (algorithm == Algorithm::two_level)
+        racks = pattern::rack_positions(exchange.group, world.cluster);
       const Shape shape{algorithm, exchange.collective, n, exchange.shift, racks};
       auto found = counted.find(shape);
       if (found == counted.end())
         found = counted
-                    .emplace(shape, count(*make_pattern(algorithm, exchange.collective, n, racks,
-                                                        exchange.shift)))
+                    .emplace(shape, count(*pattern::make_pattern(algorithm, exchange.collective, n,
+                                                                 racks, exchange.shift)))
                     .first;
       const Traffic model = cost.traffic(exchange, size);
       const double messages = found->second.messages / n;

@@ -68,12 +68,12 @@ struct Count {
 };
 
 // A run of blocks that goes around the end of the vector is sent as two messages.
-Count count_of(const Pattern& pattern, int member, std::size_t block_bytes) {
+Count count_of(const pattern::Pattern& pattern, int member, std::size_t block_bytes) {
   Count count;
   std::set<int> peers;
-  std::vector<Message> messages;
+  std::vector<pattern::Message> messages;
   for (int round = 0; round < pattern.rounds(); ++round) pattern.sends(member, round, messages);
-  for (const Message& message : messages) {
+  for (const pattern::Message& message : messages) {
     count.messages += message.first + message.count > pattern.blocks() ? 2 : 1;
     count.bytes += static_cast<std::size_t>(message.count) * block_bytes;
     peers.insert(message.to);

@@ -9,7 +9,7 @@
 namespace riffle {
 namespace {
 
-bool overlap(const Message& a, const Message& b, int blocks) {
+bool overlap(const pattern::Message& a, const pattern::Message& b, int blocks) {
   for (int i = 0; i < a.count; ++i)
     for (int j = 0; j < b.count; ++j)
       if ((a.first + i) % blocks == (b.first + j) % blocks) return true;
@@ -17,22 +17,24 @@ bool overlap(const Message& a, const Message& b, int blocks) {
 }
 
 // As pattern.h promises; calls post the receives of the next round on the strength of it.
-void expect_room_for_the_next_round(const Pattern& pattern, const std::string& name) {
+void expect_room_for_the_next_round(const pattern::Pattern& pattern, const std::string& name) {
   for (int round = 1; round < pattern.rounds(); ++round)
     for (int member = 0; member < pattern.members(); ++member) {
-      std::vector<Message> stored;
-      std::vector<Message> sent;
-      std::vector<Message> received;
+      std::vector<pattern::Message> stored;
+      std::vector<pattern::Message> sent;
+      std::vector<pattern::Message> received;
       pattern.receives(member, round, stored);
-      std::erase_if(stored, &Message::add);
+      std::erase_if(stored, &pattern::Message::add);
       pattern.sends(member, round - 1, sent);
       pattern.receives(member, round - 1, received);
-      for (const Message& next : stored) {
-        const auto meets = [&](const Message& m) { return overlap(next, m, pattern.blocks()); };
+      for (const pattern::Message& next : stored) {
+        const auto meets = [&](const pattern::Message& m) {
+          return overlap(next, m, pattern.blocks());
+        };
         EXPECT_TRUE(std::ranges::none_of(received, meets))
             << name << ": member " << member << " receives in round " << round - 1
             << " what is stored in the next";
-        std::erase_if(sent, [&](const Message& m) { return m.to == next.from; });
+        std::erase_if(sent, [&](const pattern::Message& m) { return m.to == next.from; });
         EXPECT_TRUE(std::ranges::none_of(sent, meets))
             << name << ": member " << member << " sends to others in round " << round - 1
             << " what is stored in the next";

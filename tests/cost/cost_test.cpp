@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 #include "riffle/error.h"
 #include "riffle/random.h"
 
@@ -15,7 +15,7 @@ const Algorithm kWithMessages[] = {Algorithm::ring, Algorithm::halving_doubling,
                                    Algorithm::recursive_doubling, Algorithm::direct};
 
 // What the table says, counted from the messages themselves.
-ClosedForm count(const Pattern& pattern) {
+ClosedForm count(const pattern::Pattern& pattern) {
   ClosedForm form;
   double most_reduced = 0;
   std::vector<double> reduced(pattern.members());
@@ -23,10 +23,10 @@ ClosedForm count(const Pattern& pattern) {
     double busiest = 0;
     int idle = 0;
     for (int member = 0; member < pattern.members(); ++member) {
-      std::vector<Message> messages;
+      std::vector<pattern::Message> messages;
       pattern.sends(member, round, messages);
       double sent = 0;
-      for (const Message& message : messages) {
+      for (const pattern::Message& message : messages) {
         const double share = static_cast<double>(message.count) / pattern.blocks();
         sent += share;
         if (message.add) reduced[message.to] += share;
@@ -53,7 +53,7 @@ TEST(ClosedForm, EqualsItsMessagePattern) {
          {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather})
       for (int n = 1; n <= 33; ++n) {
         const ClosedForm table = closed_form(algorithm, collective, n);
-        const ClosedForm counted = count(*make_pattern(algorithm, collective, n));
+        const ClosedForm counted = count(*pattern::make_pattern(algorithm, collective, n));
         SCOPED_TRACE(testing::Message()
                      << name_of(algorithm) << " " << name_of(collective) << " over " << n);
         EXPECT_DOUBLE_EQ(table.latencies, counted.latencies);

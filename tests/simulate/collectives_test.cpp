@@ -53,8 +53,8 @@ std::pair<double, double> both(const Cluster& cluster, Algorithm algorithm,
 
   std::vector<double> joins;
   for (const WorkerSpec& worker : cluster.workers) joins.push_back(0.03 * worker.slow);
-  const auto pattern = make_pattern(algorithm, collective, world.size(),
-                                    rack_positions(world.ranks(), cluster), shift);
+  const auto pattern = pattern::make_pattern(
+      algorithm, collective, world.size(), pattern::rack_positions(world.ranks(), cluster), shift);
   const auto ends = reference::collective_ends(*pattern, world.ranks(), 1e7, cluster, joins);
   double sum = 0;
   for (const double end : ends) sum += end;

@@ -96,8 +96,9 @@ double FluidNetwork::run() {
   return now_;
 }
 
-std::vector<double> collective_ends(const Pattern& pattern, const Group& group, double bytes,
-                                    const Cluster& cluster, const std::vector<double>& joins) {
+std::vector<double> collective_ends(const pattern::Pattern& pattern, const Group& group,
+                                    double bytes, const Cluster& cluster,
+                                    const std::vector<double>& joins) {
   FluidNetwork network(cluster);
   const int n = pattern.members();
   std::vector<int> round(static_cast<std::size_t>(n), -1);
@@ -106,10 +107,10 @@ std::vector<double> collective_ends(const Pattern& pattern, const Group& group, 
   std::vector<std::vector<int>> open(static_cast<std::size_t>(n));
   std::vector<std::vector<double>> added(static_cast<std::size_t>(n));
   const auto outgoing = [&](int member, int r) {
-    std::vector<Message> list;
+    std::vector<pattern::Message> list;
     pattern.sends(member, r, list);
-    std::map<int, Message> merged;  // blocks for one receiver travel together
-    for (const Message& message : list) {
+    std::map<int, pattern::Message> merged;  // blocks for one receiver travel together
+    for (const pattern::Message& message : list) {
       auto [at, fresh] = merged.emplace(message.to, message);
       if (!fresh) at->second.count += message.count;
     }

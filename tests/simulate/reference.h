@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "cost/pattern.h"
+#include "pattern/pattern.h"
 #include "riffle/cluster.h"
 
 namespace riffle::reference {
@@ -51,7 +51,8 @@ class FluidNetwork {
 };
 
 // When each member of a collective has its result, where member i joins at joins[i].
-std::vector<double> collective_ends(const Pattern& pattern, const Group& group, double bytes,
-                                    const Cluster& cluster, const std::vector<double>& joins);
+std::vector<double> collective_ends(const pattern::Pattern& pattern, const Group& group,
+                                    double bytes, const Cluster& cluster,
+                                    const std::vector<double>& joins);
 
 }  // namespace riffle::reference

@@ -1,0 +1,119 @@
+#include "measure/cluster_change.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/median.h"
+#include "measure/topology.h"
+
+namespace riffle::measure {
+namespace {
+
+constexpr double kCounts = 1.5;
+
+bool differ(const Link& a, const Link& b) {
+  return std::abs(std::log(weigh(a) / weigh(b))) > std::log(kCounts) &&
+         std::chrono::abs(weigh(a) - weigh(b)) > kNoise;
+}
+
+std::string print_link(const Link& link) {
+  return fmt::format("{}, {}", print(link.latency), print(link.bandwidth));
+}
+
+std::string print_racks(const Partition& racks) {
+  std::string text = fmt::format("{} rack{}: ", racks.size(), racks.size() == 1 ? "" : "s");
+  for (std::size_t i = 0; i < racks.size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : " | ", ranges(racks[i]));
+  return text;
+}
+
+std::string name(const Group& ranks) {
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", ranges(ranks));
+}
+
+// Ranks that say the same share a line.
+class Lines {
+ public:
+  void add(const std::string& text, Rank rank) { ranks_[text].push_back(rank); }
+  void append_to(std::vector<std::string>& lines) {
+    for (auto& [text, ranks] : ranks_)
+      lines.push_back(fmt::format("{}: {}", name(Group(std::move(ranks))), text));
+  }
+
+ private:
+  std::map<std::string, std::vector<Rank>> ranks_;
+};
+
+void compare_workers(const Cluster& before, const Cluster& now, std::vector<std::string>& lines) {
+  Lines by_text;
+  for (Rank rank = 0; rank < now.size(); ++rank) {
+    const WorkerSpec& was = before.workers[rank];
+    const WorkerSpec& is = now.workers[rank];
+    if (differ(was.link, is.link))
+      by_text.add(fmt::format("link {} -> {}", print_link(was.link), print_link(is.link)), rank);
+    if ((was.slow > 1) != (is.slow > 1))
+      by_text.add(is.slow > 1 ? fmt::format("computes {:.1f} times as long as is usual", is.slow)
+                              : "computes as fast as is usual again",
+                  rank);
+  }
+  by_text.append_to(lines);
+}
+
+}  // namespace
+
+std::string ranges(const Group& ranks) {
+  std::string text;
+  const std::vector<Rank>& all = ranks.ranks();
+  for (std::size_t i = 0; i < all.size();) {
+    std::size_t end = i + 1;
+    while (end < all.size() && all[end] == all[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", all[i]);
+    if (end - i > 1) text += fmt::format("-{}", all[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+std::string summary(const Cluster& cluster) {
+  std::string text = print_racks(World(cluster).racks());
+  std::string slow;
+  std::vector<Seconds> weights;
+  for (const WorkerSpec& each : cluster.workers) weights.push_back(weigh(each.link));
+  const Seconds usual = median(weights);
+  for (Rank rank = 0; rank < cluster.size(); ++rank) {
+    const WorkerSpec& each = cluster.workers[rank];
+    std::string why;
+    if (weigh(each.link) > kSlowHost * usual) why = "link";
+    if (each.slow > 1) why += why.empty() ? "compute" : ", compute";
+    if (!why.empty()) slow += fmt::format("{}{} ({})", slow.empty() ? "" : ", ", rank, why);
+  }
+  if (!slow.empty()) text += "; slow: " + slow;
+  return text;
+}
+
+std::vector<std::string> changes(const Cluster& before, const Cluster& now) {
+  std::vector<std::string> lines;
+  const Partition racks = World(now).racks();
+  const Partition known = World(before).racks();
+  if (racks != known) {
+    lines.push_back(fmt::format("{} (before {})", print_racks(racks), print_racks(known)));
+  } else if (racks.size() > 1) {
+    for (std::size_t r = 0; r < racks.size(); ++r) {
+      const Link& was =
+          before.domains[static_cast<std::size_t>(before.workers[racks[r].ranks()[0]].domain)]
+              .uplink;
+      const Link& is =
+          now.domains[static_cast<std::size_t>(now.workers[racks[r].ranks()[0]].domain)].uplink;
+      if (differ(was, is))
+        lines.push_back(fmt::format("uplink of rack {} ({}): {} -> {}", r, name(racks[r]),
+                                    print_link(was), print_link(is)));
+    }
+  }
+  compare_workers(before, now, lines);
+  return lines;
+}
+
+}  // namespace riffle::measure
