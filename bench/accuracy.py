@@ -59,14 +59,14 @@ class Alone(riffle.Strategy):
     name = "alone"
 
     def program(self, step, world, buckets):
-        return riffle.Program(
+        return riffle.schedule.Program(
             [
-                riffle.Exchange(
+                riffle.schedule.Exchange(
                     bucket.id,
                     [rank],
                     payload="weight",
                     start="step_done",
-                    due=riffle.before_forward(),
+                    due=riffle.schedule.before_forward(),
                 )
                 for bucket in buckets
                 for rank in world.ranks
@@ -74,7 +74,7 @@ class Alone(riffle.Strategy):
         )
 
     def traits(self, world):
-        return riffle.Traits(mixed="weight")
+        return riffle.schedule.Traits(mixed="weight")
 
 
 def load():

@@ -20,23 +20,23 @@ class Neighbours(riffle.Strategy):
         """The exchanges of a step; the same on every worker, so it asks for nobody's rank."""
         turn = step % 2
         ranks = world.ranks[turn:] + world.ranks[:turn]
-        program = riffle.Program()
+        program = riffle.schedule.Program()
         for bucket in buckets:
             for i in range(0, len(ranks), 2):
                 program.add(
-                    riffle.Exchange(
+                    riffle.schedule.Exchange(
                         bucket.id,
                         sorted(ranks[i : i + 2]),
                         payload="weight",
                         start="bucket_stepped",
-                        due=riffle.before_forward(),
+                        due=riffle.schedule.before_forward(),
                     )
                 )
         return program
 
     def traits(self, world):
         """What the verifier holds it to."""
-        return riffle.Traits(period=2, mixed="weight")
+        return riffle.schedule.Traits(period=2, mixed="weight")
 
 
 model = torch.nn.Linear(30, 1)

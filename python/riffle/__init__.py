@@ -1,104 +1,73 @@
 """Riffle: train one PyTorch model on many workers, fast also on slow networks.
 
 A synchronization strategy is a schedule, and a schedule is data: `make("sesgd").program(...)` is
-what `verify` proves, `simulate` times and `sync` runs. Importing riffle does not import torch; the
-first use of `riffle.sync` does.
+what `verify` proves, `simulate` times and `sync` runs. The words of schedules are in
+`riffle.schedule`. Importing riffle does not import torch; the first use of `riffle.sync` does.
 """
 
 from typing import TYPE_CHECKING, Any
 
+from riffle import schedule
 from riffle._core import (
-    Bucket,
     Candidate,
     Cluster,
     CommError,
-    CostModel,
-    Due,
     Engine,
-    Exchange,
     InternalError,
     Layer,
-    Merge,
     NamedStrategy,
-    Option,
-    Options,
     Plan,
-    Program,
+    SessionStats,
     Simulation,
     StrategyInfo,
     Trace,
-    Traits,
     UsageError,
     Verification,
     World,
     __version__,
-    after_step,
-    before_forward,
-    before_step,
-    bucket_per_layer,
     builtin_traces,
-    correct,
     load_trace,
     loopback_engines,
-    make_buckets,
-    mix,
-    one_bucket,
-    outer,
-    replace,
     shm_engine,
 )
 from riffle.analysis import plan, simulate, verify
+from riffle.launched import rank, world_size
 from riffle.strategy import Strategy, make, register, strategies
 
 __all__ = [
-    "Bucket",
     "Candidate",
     "Cluster",
     "CommError",
-    "CostModel",
-    "Due",
     "Engine",
-    "Exchange",
     "InternalError",
     "Layer",
-    "Merge",
     "NamedStrategy",
-    "Option",
-    "Options",
     "Plan",
-    "Program",
     "Session",
+    "SessionStats",
     "Simulation",
     "Strategy",
     "StrategyInfo",
     "Trace",
-    "Traits",
     "UsageError",
     "Verification",
     "World",
     "__version__",
-    "after_step",
-    "before_forward",
-    "before_step",
-    "bucket_per_layer",
     "builtin_traces",
     "c10d",
-    "correct",
     "load_trace",
     "loopback_engines",
     "make",
-    "make_buckets",
-    "mix",
-    "one_bucket",
-    "outer",
     "plan",
+    "rank",
     "register",
-    "replace",
+    "schedule",
     "shm_engine",
     "simulate",
     "strategies",
     "sync",
     "verify",
+    "world_size",
 ]
 
 if TYPE_CHECKING:

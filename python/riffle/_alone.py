@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -14,11 +14,10 @@ from riffle._weight_average import WeightAverage
 
 
 class Alone:
-    """The functions of `Session`, for world size 1."""
+    """As riffle/session.py says, for world size 1."""
 
     rank = 0
     size = 1
-    sensed: tuple[tuple[int, str], ...] = ()  # no network
 
     def __init__(
         self,
@@ -34,6 +33,11 @@ class Alone:
         self._handles: list[Any] = []
         if average is not None:
             self._handles = [optimizers[-1].register_step_post_hook(lambda *_: average.sample())]
+
+    @property
+    def sensed(self) -> list[tuple[int, str]]:
+        """There is no network."""
+        return []
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -82,6 +86,10 @@ class Alone:
         """Nothing is measured."""
         return _core.SessionStats()
 
+    def timeline(self) -> dict[str, Any]:
+        """Nothing is recorded."""
+        return {"traceEvents": []}
+
     def state_dict(self) -> dict[str, Any]:
         """Nothing is in flight; the average of swa, where there is one."""
         average = None if self._average is None else self._average.state_dict()
@@ -92,7 +100,7 @@ class Alone:
         for handle in self._handles:
             handle.remove()
 
-    def __enter__(self) -> "Alone":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -9,6 +9,7 @@ gradients were left alone between backward and step.
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -50,6 +51,7 @@ class Steps:
         whole = overlap and all(o.updates_any_subset() for o in self._optimizers)
         self.core = self._make_core(strategy, overlap="watched" if whole else "none", **options)
         self._last_stats: _core.SessionStats | None = None  # once closed
+        self._last_timeline = ""
 
         self._in_backward = False
         self._pending = False  # a backward has not been followed by the end of its step
@@ -157,6 +159,10 @@ class Steps:
             for bucket in self.core.buckets:
                 self.core.before_step(bucket.id)
             self._show_gradients()
+        self._watch_gradients()
+
+    def _watch_gradients(self) -> None:
+        """What is not as it is now at the optimizer's step was changed by the loop."""
         if self.core.compares and self._tensors is None:
             self._watch.copy_all()
         elif self.core.watches:
@@ -332,6 +338,10 @@ class Steps:
         mine = self._tensors.tensor((memory.address, len(memory), memory.dtype))
         # .data: a version counter of its own, so that what the session does counts as no change.
         return mine.data.view(like.shape)
+
+    def _known(self, tensors: list[torch.Tensor]) -> AbstractContextManager[None]:
+        """Lets the session write to tensors in a block."""
+        return nullcontext() if self._tensors is None else self._tensors.known(tensors)
 
     def _make_views(self) -> None:
         self._gradient_views: list[torch.Tensor] = []

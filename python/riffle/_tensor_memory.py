@@ -7,7 +7,8 @@ tensors again and does the arithmetic on them, without ever asking a device for 
 import bisect
 import ctypes
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -38,6 +39,17 @@ class TensorMemory:
         flat = tensor.detach().reshape(-1).view(torch.uint8)
         self._own[flat.data_ptr()] = flat
         self._add(flat)
+
+    @contextmanager
+    def known(self, tensors: list[torch.Tensor]) -> Iterator[None]:
+        """The same for a block."""
+        for tensor in tensors:
+            self.adopt(tensor)
+        try:
+            yield
+        finally:
+            for tensor in tensors:
+                self._own.pop(tensor.data_ptr(), None)
 
     def _add(self, flat: torch.Tensor) -> None:
         address = flat.data_ptr()

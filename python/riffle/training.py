@@ -8,12 +8,13 @@ import torch
 from riffle import _core
 from riffle._alone import Alone
 from riffle._core import Cluster, Engine, NamedStrategy, Trace, UsageError
+from riffle._distributed import Distributed
 from riffle._process_group import C10d
-from riffle._tensors import WORDS, float_buffers, trained
+from riffle._tensors import describe, float_buffers, trained
 from riffle._weight_average import WeightAverage
 from riffle.analysis import plan
 from riffle.session import Session
-from riffle.strategy import make
+from riffle.strategy import make, strategies
 
 
 def c10d(group: Any = None) -> C10d:
@@ -24,14 +25,15 @@ def c10d(group: Any = None) -> C10d:
 def _choose(
     spec: str | NamedStrategy, model: torch.nn.Module, cluster: Cluster | None
 ) -> NamedStrategy:
-    """`auto`: the planner's first choice for a given cluster, else the best exact strategy."""
+    """`auto`: the planner's first exact choice for a given cluster, else mg-wfbp."""
     if spec != "auto":
         return make(spec)
     if cluster is None:
         return make("mg-wfbp")
-    layers = [_core.Layer(name, p.numel(), 1e-6, 2e-6) for name, p in trained(model)]
-    dtype = WORDS.get(next(iter(trained(model)))[1].dtype, "f32")
-    return make(plan(Trace(layers, dtype=dtype), cluster).candidates[0].spec)
+    trace = _core.modelled_trace([describe(name, p, False) for name, p in trained(model)])
+    exact = {info.name for info in strategies() if info.exact}
+    candidates = (c.spec for c in plan(trace, cluster).candidates)
+    return make(next(spec for spec in candidates if spec.split(":")[0] in exact))
 
 
 def _weight_average(
@@ -63,7 +65,7 @@ def sync(
     sense_window: int = 20,
     record: bool = False,
     timeout: float = 600.0,
-) -> Session | Alone:
+) -> Session:
     """Trains `model` on all workers of the job: the loop in the `with` block stays as it was.
 
     Rank 0's parameters and buffers are broadcast first. At the end of the block all workers hold
@@ -99,7 +101,7 @@ def sync(
     average = _weight_average(model, swa_from, resume) if swa else None
     if engine is None or engine.size == 1:
         return Alone(model, optimizers, chosen, average)
-    return Session(
+    return Distributed(
         model,
         optimizers,
         engine,

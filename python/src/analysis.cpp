@@ -1,4 +1,5 @@
 // The readers of programs that need no workers: verify, simulate, plan.
+#include <fmt/format.h>
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
@@ -80,7 +81,15 @@ void bind_plan(py::module_& module) {
       .def_readonly("cluster", &Plan::cluster)
       .def_property_readonly("limit", [](const Plan& self) { return print(self.limit); })
       .def_readonly("candidates", &Plan::candidates)
-      .def("to_json", [](const Plan& self) { return to_json(self); });
+      .def("to_json", [](const Plan& self) { return to_json(self); })
+      .def("__repr__", [](const Plan& self) {
+        std::string text = fmt::format("<plan for {} on {}", self.model, self.cluster);
+        int place = 0;
+        for (const Candidate& each : self.candidates)
+          text += fmt::format("\n  {:2}. {}  {} per effective step{}", ++place, each.spec,
+                              print(each.per_effective_step), each.exact ? ", exact" : "");
+        return text + ">";
+      });
   module.def("candidate_specs", &candidate_specs, "table"_a);
   module.def(
       "plan",

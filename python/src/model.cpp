@@ -62,6 +62,7 @@ void bind_cluster(py::module_& module) {
       .def("resized", &resized, "workers"_a, "The same shape with another number of workers.")
       .def("to_json", [](const Cluster& self) { return to_json(self); })
       .def("__eq__", [](const Cluster& self, const Cluster& other) { return self == other; })
+      .def("__repr__", [](const Cluster& self) { return "<" + print(self) + ">"; })
       .def("__str__", [](const Cluster& self) { return print(self); });
 }
 

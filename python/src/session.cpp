@@ -2,12 +2,14 @@
 // Python's lock away meanwhile.
 #include "riffle/session.h"
 
+#include <fmt/format.h>
 #include <pybind11/stl.h>
 
 #include "bindings.h"
 #include "engine_handle.h"
 #include "python_exchanger.h"
 #include "riffle/error.h"
+#include "runtime/agreement.h"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -113,7 +115,16 @@ void bind_stats(py::module_& module) {
           "exposed_communication",
           [](const SessionStats& self) { return self.exposed_communication.count(); })
       .def_property_readonly("bytes", [](const SessionStats& self) { return self.bytes.count; })
-      .def_readonly("consensus_distance", &SessionStats::consensus_distance);
+      .def_readonly("consensus_distance", &SessionStats::consensus_distance)
+      .def("__repr__", [](const SessionStats& self) {
+        const std::string apart =
+            self.consensus_distance
+                ? fmt::format(", consensus distance {:.3g}", *self.consensus_distance)
+                : "";
+        return fmt::format("<{} steps of {}, {} of it exposed communication, {} sent per step{}>",
+                           self.steps, print(self.step_time), print(self.exposed_communication),
+                           print(self.bytes), apart);
+      });
 }
 
 using Handle = std::shared_ptr<SessionHandle>;
@@ -250,6 +261,12 @@ void bind_session(py::module_& module) {
               "sense_window"_a = 20, "broadcast"_a = true, "resume"_a = py::none(),
               "overlap"_a = "full", "record"_a = false, "timeout"_a = 600.0,
               "compute_threads"_a = 1);
+  module.def(
+      "modelled_trace",
+      [](const std::vector<PythonTensor>& parameters) {
+        return runtime::modelled_trace({.parameters = tensors(parameters)});
+      },
+      "parameters"_a, "A layer per parameter, with times modelled from the sizes.");
   bind_layout(session);
   bind_step(session);
   bind_whole_model(session);

@@ -14,7 +14,7 @@ class Pairs(riffle.Strategy):
     """neighbours average their weights, even and odd pairs in turn"""
 
     name = "pairs"
-    options = [riffle.Option("every", "1", "steps that pairs stay the same")]
+    options = [riffle.schedule.Option("every", "1", "steps that pairs stay the same")]
 
     def __init__(self, options):
         self.every = options.integer("every", 1)
@@ -23,22 +23,22 @@ class Pairs(riffle.Strategy):
         ranks = world.ranks
         if step // self.every % 2:
             ranks = ranks[1:] + ranks[:1]
-        program = riffle.Program()
+        program = riffle.schedule.Program()
         for bucket in buckets:
             for i in range(0, len(ranks), 2):
                 program.add(
-                    riffle.Exchange(
+                    riffle.schedule.Exchange(
                         bucket.id,
                         sorted(ranks[i : i + 2]),
                         payload="weight",
                         start="bucket_stepped",
-                        due=riffle.before_forward(),
+                        due=riffle.schedule.before_forward(),
                     )
                 )
         return program
 
     def traits(self, world):
-        return riffle.Traits(period=2 * self.every, mixed="weight")
+        return riffle.schedule.Traits(period=2 * self.every, mixed="weight")
 
 
 class Wrong(riffle.Strategy):
@@ -48,7 +48,7 @@ class Wrong(riffle.Strategy):
     exact = True
 
     def program(self, step, world, buckets):
-        return riffle.Program()
+        return riffle.schedule.Program()
 
 
 riffle.register(Pairs)
@@ -62,17 +62,17 @@ class Core(unittest.TestCase):
 
     def test_programs_are_data(self):
         world = riffle.World(FLAT.format(4))
-        buckets = riffle.one_bucket(riffle.load_trace("resnet50"))
+        buckets = riffle.schedule.one_bucket(riffle.load_trace("resnet50"))
         program = riffle.make("sesgd:group=2").program(0, world, buckets)
         self.assertEqual([e.group for e in program.exchanges], [[0, 1], [2, 3]])
         self.assertEqual(program.exchanges[0].payload, "weight")
-        self.assertEqual(riffle.Program.from_json(program.to_json()), program)
+        self.assertEqual(riffle.schedule.Program.from_json(program.to_json()), program)
 
     def test_errors_are_python_errors(self):
         with self.assertRaisesRegex(riffle.UsageError, "unknown strategy 'nope'.*mg-wfbp"):
             riffle.make("nope")
         with self.assertRaisesRegex(ValueError, "payload 'wait' is not known; known: gradient"):
-            riffle.Exchange(0, [0, 1], payload="wait")
+            riffle.schedule.Exchange(0, [0, 1], payload="wait")
         with self.assertRaises(riffle.UsageError):
             riffle.Cluster("flat:3,latency=1")
 
