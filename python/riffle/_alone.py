@@ -16,8 +16,8 @@ from riffle._weight_average import WeightAverage
 class Alone:
     """As riffle/session.py says, for world size 1."""
 
-    rank = 0
-    size = 1
+    rank: int = 0
+    size: int = 1
 
     def __init__(
         self,
@@ -27,12 +27,17 @@ class Alone:
         average: WeightAverage | None = None,
     ) -> None:
         self.model = model
-        self.strategy = strategy
+        self._strategy = strategy
         self._parameters = [p for _, p in trained(model)]
         self._average = average
         self._handles: list[Any] = []
         if average is not None:
             self._handles = [optimizers[-1].register_step_post_hook(lambda *_: average.sample())]
+
+    @property
+    def strategy(self) -> _core.NamedStrategy:
+        """What would run on several workers."""
+        return self._strategy
 
     @property
     def sensed(self) -> list[tuple[int, str]]:

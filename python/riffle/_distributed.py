@@ -9,7 +9,7 @@ import torch
 
 from riffle import _core
 from riffle._batch_norm import recompute
-from riffle._core import UsageError
+from riffle._core import NamedStrategy, UsageError
 from riffle._steps import Steps
 from riffle._tensors import copy_out
 
@@ -24,6 +24,10 @@ class Distributed(Steps):
     @property
     def size(self) -> int:
         return self._engine.size
+
+    @property
+    def strategy(self) -> NamedStrategy:
+        return self.core.strategy
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:

@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 
 import torch
 
-from riffle._core import SessionStats
+from riffle._core import NamedStrategy, SessionStats
 
 
 class Session(Protocol):
@@ -22,6 +22,10 @@ class Session(Protocol):
     @property
     def size(self) -> int:
         """How many workers there are."""
+
+    @property
+    def strategy(self) -> NamedStrategy:
+        """What runs, with its options."""
 
     def no_sync(self) -> AbstractContextManager[None]:
         """Accumulates gradients in the block, without exchanging."""

@@ -154,7 +154,6 @@ class Train(unittest.TestCase):
             (["--epochs", "1", "--steps", "3"], "give one"),
             (["--swa", "2"], "--swa 2.0: is a share of all steps"),
             (["clicks", "--data", "/x"], "clicks are generated"),
-            (["--engine", "c10d", "--checkpoint", "x"], "no checkpoints"),
             (["--resume", "/nowhere"], "/nowhere/latest.json: is missing"),
         ]:
             with self.subTest(words=words):

@@ -93,8 +93,6 @@ def read(arguments: list[str], workers: int | None) -> Options:
         if given.workers not in (None, workers):
             raise UsageError(f"--workers {given.workers}, but the launcher started {workers}")
         given.workers = workers
-    if given.engine == "c10d" and (given.checkpoint or given.resume or given.timeline):
-        raise UsageError("--engine c10d has no checkpoints and no timeline; leave --engine away")
     remembered = checkpoint.settings_in(given.resume) if given.resume else {}
     return Options(
         settings=_settings(given, remembered),

@@ -7,6 +7,7 @@ numbers, for progress and to agree whether somebody was asked to stop.
 import copy
 import dataclasses
 import io
+import json
 import math
 import signal
 import time
@@ -17,9 +18,7 @@ from typing import Any
 import torch
 
 import riffle
-from riffle._alone import Alone
 from riffle._core import Engine, UsageError
-from riffle.session import Session
 from riffle.tasks import Loaded, task_named
 from riffle.train import checkpoint
 from riffle.train.batches import Batches, share
@@ -138,7 +137,7 @@ class Worker:
                 **dataclasses.asdict(self.settings),
                 "steps": self.steps,
                 "data": self.data.what,
-                "strategy": _spec(self.session),
+                "strategy": self.session.strategy.spec,
             },
             engine=self.options.engine,
             parameters=sum(p.numel() for p in self.model.parameters()),
@@ -218,7 +217,7 @@ class Worker:
             **result,
             task=self.task.name,
             workers=self.session.size,
-            strategy=_spec(self.session),
+            strategy=self.session.strategy.spec,
             best=self.data.best,
             seconds=self._training,
             steps_per_second=steps / seconds,
@@ -279,9 +278,9 @@ class Worker:
 
     def _write_timeline(self) -> None:
         """Of this rank; `local.py` joins them. One worker exchanges nothing and has none."""
-        if self.options.timeline is not None and isinstance(self.session, Session):
+        if self.options.timeline is not None and self.session.size > 1:
             path = Path(timeline_part(self.options.timeline, self.session.rank))
-            checkpoint.write_whole(path, self.session.core.timeline().encode())
+            checkpoint.write_whole(path, json.dumps(self.session.timeline()).encode())
 
     def _check_same_data(self) -> None:
         """Workers that loaded other data than the rest would train nonsense."""
@@ -313,12 +312,7 @@ def timeline_part(path: str, rank: int) -> str:
 def _place(engine: Engine | None) -> tuple[int, int]:
     if engine is not None:
         return engine.rank, engine.size
-    environment = riffle._core.launch_environment()
-    return (0, 1) if environment is None else (environment.rank, environment.size)
-
-
-def _spec(session: Session | Alone) -> str:
-    return (session.core if isinstance(session, Session) else session).strategy.spec
+    return riffle.rank(), riffle.world_size()
 
 
 def _save_model(path: Path, weights: dict[str, torch.Tensor]) -> None:
