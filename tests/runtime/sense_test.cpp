@@ -333,7 +333,7 @@ TEST(Probe, NamesWhoIsGone) {
     if (rank == 2) return;
     Engine& engine = world.engine(rank);
     Collectives collectives(engine);
-    const runtime::Control control{collectives, Membership::all(3).ranks, Seconds(20)};
+    const collective::Control control{collectives, Membership::all(3).ranks, Seconds(20)};
     try {
       (void)measure::probe_pairs(engine, control, control.ranks, {});
       ADD_FAILURE() << "rank " << rank << " has seen nothing";
