@@ -28,5 +28,8 @@ constexpr Moment moment(Step step, Point point) {
 constexpr Step step_of(Moment at) {
   return at / kPoints;
 }
+constexpr Point point_at(Moment at) {
+  return static_cast<Point>(at % kPoints);
+}
 
 }  // namespace riffle::schedule

@@ -8,10 +8,6 @@ bool is_half(const Exchange& exchange) {
          exchange.collective == Collective::all_gather;
 }
 
-bool overwrites(const Exchange& exchange) {
-  return exchange.merge.kind == Merge::Kind::replace || exchange.merge.kind == Merge::Kind::outer;
-}
-
 }  // namespace
 
 Point point_of(Start start) {
@@ -55,6 +51,20 @@ bool postpones(const Exchange& exchange) {
 bool chains(const Exchange& earlier, const Exchange& later) {
   return earlier.bucket == later.bucket && earlier.payload == later.payload &&
          merged(earlier, 0) <= merged(later, 0);
+}
+
+bool overwrites(const Exchange& exchange) {
+  return exchange.merge.kind == Merge::Kind::replace || exchange.merge.kind == Merge::Kind::outer;
+}
+
+Moment next_write(Payload payload, Moment after) {
+  const Point point = payload == Payload::gradient ? Point::gradient_ready : Point::update;
+  const Moment same_step = moment(step_of(after), point);
+  return same_step > after ? same_step : moment(step_of(after) + 1, point);
+}
+
+bool updates_by_bucket(const Exchange& exchange) {
+  return exchange.start == Start::bucket_stepped;
 }
 
 bool continues(const Exchange& earlier, const Exchange& later) {

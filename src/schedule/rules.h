@@ -21,6 +21,18 @@ bool postpones(const Exchange& exchange);
 // side, each from its own snapshot.
 bool chains(const Exchange& earlier, const Exchange& later);
 
+// The merge overwrites the local value: what was written after the snapshot is lost.
+bool overwrites(const Exchange& exchange);
+
+// The first moment after `after` at which the step itself writes the payload: backward writes
+// gradients, the update weights and the optimizer's state. (Forward writes buffers, which need no
+// care: a lost statistic is estimated again.)
+Moment next_write(Payload payload, Moment after);
+
+// The optimizer updates bucket by bucket, as soon as gradients are merged, so that this exchange
+// can start early.
+bool updates_by_bucket(const Exchange& exchange);
+
 // The result of `earlier` is only an input of `later`, which follows it on the same lane: nobody
 // waits for the first or merges it. A reduce_scatter whose all_gather comes later.
 bool continues(const Exchange& earlier, const Exchange& later);

@@ -68,7 +68,7 @@ Needs needs_of(const std::vector<Program>& programs) {
       needs.lanes = std::max(needs.lanes, exchange.lane + 1);
       needs.forward |= exchange.due.point == DuePoint::before_forward;
       needs.ready |= point_of(exchange.start) < Point::before_step;
-      needs.per_bucket |= exchange.start == Start::bucket_stepped;
+      needs.per_bucket |= updates_by_bucket(exchange);
       needs.postpones |= postpones(exchange);
     }
   return needs;

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <map>
 
-#include "verify/schedule.h"
+#include "schedule/order.h"
+#include "verify/checks.h"
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 namespace {
+
+using schedule::Place;
 
 // Nodes: the points of every worker and step, then the exchanges.
 class WaitGraph {
@@ -22,10 +25,10 @@ class WaitGraph {
         points_(schedule.window * workers_ * per_step()) {
     std::erase_if(all_, [](const Instance& at) { return at.exchange->group.size() == 1; });
     needs_.resize(points_ + all_.size());
-    for (Step step = 0; step < schedule.window; ++step)
-      for (int worker = 0; worker < workers_; ++worker) add_step(step, worker);
+    for (std::size_t node = 0; node < points_; ++node) add_own_order(node);
     std::map<std::pair<int, int>, std::size_t> last;  // by worker and lane
     for (std::size_t i = 0; i < all_.size(); ++i) add_exchange(i, last);
+    add_chains();
   }
 
   // Nodes of a cycle, each waiting for the next; empty where there is none.
@@ -69,77 +72,38 @@ class WaitGraph {
   // "step_done of rank 3 in step 0"
   [[nodiscard]] std::string name(std::size_t node) const {
     if (const Instance* at = exchange(node)) return describe(*at);
-    const std::size_t in_step = node % per_step();
-    const std::size_t worker = node / per_step() % workers_;
-    const std::size_t step = node / per_step() / workers_;
-    static constexpr std::array<std::string_view, 4> kNames{"before_forward", "bucket_ready",
-                                                            "before_step", "after_step"};
-    std::string point;
-    if (in_step < kNames.size() * buckets_)
-      point = fmt::format("{} of bucket {}", kNames[in_step / buckets_], in_step % buckets_);
-    else
-      point = in_step == kNames.size() * buckets_ ? "backward_done" : "step_done";
-    return fmt::format("{} of rank {} in step {}", point, schedule_.ranks.ranks()[worker], step);
+    const auto [step, point, bucket] = place(node);
+    const int worker = static_cast<int>(node / per_step()) % workers_;
+    const std::string where =
+        schedule::is_of_all(point) ? "" : fmt::format(" of bucket {}", bucket);
+    return fmt::format("{}{} of rank {} in step {}", name_of(point), where,
+                       schedule_.ranks.ranks()[worker], step);
   }
 
  private:
-  enum BucketPoint { forward, ready, before, after };
-
-  [[nodiscard]] std::size_t per_step() const { return 4 * buckets_ + 2; }
-  [[nodiscard]] std::size_t base(Step step, int worker) const {
-    return (step * workers_ + worker) * per_step();
+  [[nodiscard]] std::size_t per_step() const {
+    return static_cast<std::size_t>(schedule::kPoints) * buckets_;
   }
-  [[nodiscard]] std::size_t at(Step step, int worker, BucketPoint point, int bucket) const {
-    return base(step, worker) + point * buckets_ + bucket;
+  [[nodiscard]] std::size_t at(const Place& place, int worker) const {
+    return (place.step * workers_ + worker) * per_step() +
+           static_cast<std::size_t>(place.point) * buckets_ + place.bucket;
   }
-  [[nodiscard]] std::size_t backward_done(Step step, int worker) const {
-    return base(step, worker) + 4 * buckets_;
+  // Where an exchange of `bucket` waits or is waited for.
+  [[nodiscard]] std::size_t at(Moment moment, int bucket, int worker) const {
+    const Point point = schedule::point_at(moment);
+    return at({schedule::step_of(moment), point, schedule::is_of_all(point) ? 0 : bucket}, worker);
   }
-  [[nodiscard]] std::size_t step_done(Step step, int worker) const {
-    return base(step, worker) + 4 * buckets_ + 1;
-  }
-
-  // What a worker does by itself. The last bucket holds the first layers.
-  void add_step(Step step, int worker) {
-    for (int b = 0; b < buckets_; ++b) {
-      auto& begins = needs_[at(step, worker, forward, b)];
-      if (b + 1 < buckets_)
-        begins.push_back(at(step, worker, forward, b + 1));
-      else if (step > 0)
-        begins.push_back(step_done(step - 1, worker));
-      needs_[at(step, worker, ready, b)].push_back(b > 0 ? at(step, worker, ready, b - 1)
-                                                         : at(step, worker, forward, 0));
-      needs_[at(step, worker, before, b)].push_back(backward_done(step, worker));
-      needs_[at(step, worker, after, b)].push_back(at(step, worker, before, b));
-      needs_[step_done(step, worker)].push_back(at(step, worker, after, b));
-    }
-    needs_[backward_done(step, worker)].push_back(at(step, worker, ready, buckets_ - 1));
+  [[nodiscard]] Place place(std::size_t node) const {
+    const std::size_t in_step = node % per_step();
+    return {static_cast<Step>(node / per_step() / workers_), static_cast<Point>(in_step / buckets_),
+            static_cast<int>(in_step % buckets_)};
   }
 
-  [[nodiscard]] std::size_t start_node(const Instance& in, int worker) const {
-    switch (in.exchange->start) {
-      case Start::bucket_ready:
-        return at(in.step, worker, ready, in.exchange->bucket);
-      case Start::backward_done:
-        return backward_done(in.step, worker);
-      case Start::bucket_stepped:
-        return at(in.step, worker, after, in.exchange->bucket);
-      case Start::step_done:
-        break;
-    }
-    return step_done(in.step, worker);
-  }
-  [[nodiscard]] std::size_t due_node(const Instance& in, int worker) const {
-    const Step step = in.step + in.exchange->due.steps;
-    switch (in.exchange->due.point) {
-      case DuePoint::before_forward:
-        return at(step, worker, forward, in.exchange->bucket);
-      case DuePoint::before_step:
-        return at(step, worker, before, in.exchange->bucket);
-      case DuePoint::after_step:
-        break;
-    }
-    return at(step, worker, after, in.exchange->bucket);
+  // What a worker does by itself.
+  void add_own_order(std::size_t node) {
+    const int worker = static_cast<int>(node / per_step()) % workers_;
+    for (const Place& before : schedule::just_before(place(node), buckets_))
+      needs_[node].push_back(at(before, worker));
   }
 
   void add_exchange(std::size_t index, std::map<std::pair<int, int>, std::size_t>& last) {
@@ -147,14 +111,29 @@ class WaitGraph {
     const std::size_t node = points_ + index;
     for (const Rank rank : in.exchange->group) {
       const int worker = schedule_.ranks.index_of(rank);
-      needs_[node].push_back(start_node(in, worker));
+      needs_[node].push_back(at(in.taken, in.exchange->bucket, worker));
       const auto [place, first] = last.try_emplace({worker, in.exchange->lane}, node);
       if (!first) {
         needs_[node].push_back(place->second);
         place->second = node;
       }
-      if (in.step + in.exchange->due.steps < schedule_.window)
-        needs_[due_node(in, worker)].push_back(node);
+      if (schedule::step_of(in.merged) < schedule_.window)
+        needs_[at(in.merged, in.exchange->bucket, worker)].push_back(node);
+    }
+  }
+
+  // An exchange that starts from the result of another, which may be on another lane.
+  void add_chains() {
+    std::map<std::pair<Step, const Exchange*>, std::size_t> nodes;
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      nodes[{all_[i].step, all_[i].exchange}] = points_ + i;
+    for (Step step = 0; step < schedule_.window; ++step) {
+      const Program& program = schedule_.at(step);
+      const auto waits = schedule::waits_of(program);
+      for (std::size_t i = 0; i < waits.size(); ++i)
+        for (const int earlier : waits[i])
+          needs_[nodes[{step, &program.exchanges[i]}]].push_back(
+              nodes[{step, &program.exchanges[earlier]}]);
     }
   }
 
@@ -170,6 +149,10 @@ class WaitGraph {
 // members' lanes begin if that is later. If that is before its due point, everything waits only for
 // what comes earlier in a step's order of points, so there is no cycle.
 bool in_order(const Schedule& schedule) {
+  for (const Program& program : schedule.programs)
+    if (std::ranges::any_of(schedule::waits_of(program),
+                            [](const auto& waits) { return !waits.empty(); }))
+      return false;
   std::map<int, std::vector<Moment>> lanes;  // where the last exchange of each worker begins
   for (const Instance& at : instances(schedule)) {
     if (at.exchange->group.size() == 1) continue;
@@ -200,4 +183,4 @@ void check_deadlock(const Schedule& schedule, std::vector<Problem>& problems) {
   add(problems, problem(Problem::Check::deadlock, *first, story + "the first of these"));
 }
 
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "verify/schedule.h"
+#include "verify/checks.h"
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 namespace {
 
 std::string bad_members(const Exchange& exchange, const Group& live) {
@@ -37,7 +37,8 @@ std::string bad_times(const Instance& at) {
     return fmt::format("due {} +{}, which is not after its start {}", name_of(exchange.due.point),
                        exchange.due.steps, name_of(exchange.start));
   const bool gathers = exchange.collective == Collective::all_gather;
-  if (exchange.payload == Payload::gradient && !gathers && point_of(exchange.start) > kUpdate)
+  if (exchange.payload == Payload::gradient && !gathers &&
+      schedule::point_of(exchange.start) > Point::update)
     return fmt::format("a gradient that starts at {} was used already", name_of(exchange.start));
   return {};
 }
@@ -58,4 +59,4 @@ void check_form(const Schedule& schedule, std::vector<Problem>& problems) {
     }
 }
 
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier

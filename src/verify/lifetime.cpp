@@ -6,30 +6,19 @@
 #include <algorithm>
 #include <map>
 
-#include "verify/schedule.h"
+#include "verify/checks.h"
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 namespace {
 
 using Chain = std::pair<int, Payload>;  // bucket and payload
-
-bool overwrites(const Exchange& exchange) {
-  return exchange.merge.kind == Merge::Kind::replace || exchange.merge.kind == Merge::Kind::outer;
-}
-
-// The first moment after `after` at which the step itself writes the payload.
-Moment next_write(Payload payload, Moment after) {
-  const int point = payload == Payload::gradient ? kReady : kUpdate;
-  const Moment same_step = moment(step_of(after), point);
-  return same_step > after ? same_step : moment(step_of(after) + 1, point);
-}
 
 void check_own_writes(const Instance& at, std::vector<Problem>& problems) {
   const Exchange& exchange = *at.exchange;
   if (exchange.payload == Payload::buffers) return;
   const bool gradient = exchange.payload == Payload::gradient;
-  if (!gradient && !overwrites(exchange)) return;
-  const Moment write = next_write(exchange.payload, at.taken);
+  if (!gradient && !schedule::overwrites(exchange)) return;
+  const Moment write = schedule::next_write(exchange.payload, at.taken);
   if (write >= at.merged) return;
   add(problems,
       problem(Problem::Check::lifetime, at,
@@ -46,12 +35,14 @@ void check_own_writes(const Instance& at, std::vector<Problem>& problems) {
 void check_merges(std::vector<Instance>& merges, Rank rank, std::vector<Problem>& problems) {
   std::ranges::stable_sort(merges, {}, &Instance::merged);
   for (std::size_t i = 0; i < merges.size(); ++i) {
-    if (!overwrites(*merges[i].exchange)) continue;
-    for (std::size_t j = i; j-- > 0 && merges[j].merged > merges[i].taken;)
+    if (!schedule::overwrites(*merges[i].exchange)) continue;
+    for (std::size_t j = i; j-- > 0 && merges[j].merged > merges[i].taken;) {
+      if (starts_from(merges[i], merges[j])) continue;
       add(problems,
           problem(Problem::Check::lifetime, merges[i], Group{rank},
                   fmt::format("{} discards {}, merged after its snapshot",
                               name_of(merges[i].exchange->merge.kind), describe(merges[j]))));
+    }
   }
 }
 
@@ -65,7 +56,7 @@ void check_scattered(const std::vector<Instance>& all, Step last, std::vector<Pr
              other.exchange->bucket == scatter.exchange->bucket &&
              other.exchange->payload == scatter.exchange->payload &&
              other.exchange->group == scatter.exchange->group && other.taken >= scatter.merged &&
-             other.merged <= moment(scatter.step + 1, kBeforeForward);
+             other.merged <= moment(scatter.step + 1, Point::before_forward);
     };
     if (std::ranges::none_of(all, gathers))
       add(problems, problem(Problem::Check::lifetime, scatter,
@@ -96,4 +87,4 @@ void check_lifetime(const Schedule& schedule, std::vector<Problem>& problems) {
   check_scattered(all, schedule.length(), problems);
 }
 
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier

@@ -2,14 +2,15 @@
 // gradient, in any number type. Values are vectors over ranks (one coordinate of the model).
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <vector>
 
 #include "riffle/error.h"
+#include "verify/checks.h"
 #include "verify/rational.h"
-#include "verify/schedule.h"
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 
 template <typename T>
 T exactly(double value) {
@@ -27,10 +28,16 @@ class Machine {
   Machine(const Schedule& schedule, int bucket, Payload payload, int owner = 0)
       : owner_(owner), values_(schedule.ranks.size()) {
     for (const Program& program : schedule.programs) {
+      Program own;
       auto& step = steps_.emplace_back();
       for (const Exchange& exchange : program.exchanges)
-        if (exchange.bucket == bucket && exchange.payload == payload && exchange.group.size() > 1)
+        if (exchange.bucket == bucket && exchange.payload == payload && exchange.group.size() > 1) {
           step.push_back(compile(exchange, schedule.ranks));
+          own.add(exchange);
+        }
+      const auto waits = schedule::waits_of(own);
+      for (std::size_t i = 0; i < step.size(); ++i)
+        for (const int earlier : waits[i]) step[i].after.push_back(step[earlier].exchange);
     }
   }
 
@@ -40,13 +47,14 @@ class Machine {
   // From the forward of one step, after its merges, to that of the next. The first call is step 0.
   void advance() {
     const auto& step = steps_[step_ % steps_.size()];
-    for (int point = kReady; point < kPoints; ++point) {
-      merge_due(moment(step_, point));
+    for (Moment now = moment(step_, Point::gradient_ready);
+         now < moment(step_ + 1, Point::before_forward); ++now) {
+      merge_due(now);
       for (const Compiled& each : step)
-        if (each.start == point) take(each);
+        if (schedule::taken(*each.exchange, step_) == now) take(each);
     }
     ++step_;
-    merge_due(moment(step_, kBeforeForward));
+    merge_due(moment(step_, Point::before_forward));
   }
 
   // All that the future depends on: the values and the snapshots in flight.
@@ -69,21 +77,22 @@ class Machine {
  private:
   struct Compiled {
     const Exchange* exchange;
-    int start;
-    std::vector<int> places;  // of the members among the live ranks
-    std::vector<T> weights;   // that add up to one
+    std::vector<const Exchange*> after;  // in flight still, but it starts from their results
+    std::vector<int> places;             // of the members among the live ranks
+    std::vector<T> weights;              // that add up to one
     std::vector<T> scales;
     T local{};  // the share of mix
   };
   struct Flight {
     const Compiled* exchange;
+    Step step;
     Moment due;
     std::vector<T> snapshot;  // per member
   };
 
   static Compiled compile(const Exchange& exchange, const Group& ranks) {
     const auto size = static_cast<std::size_t>(exchange.group.size());
-    Compiled made{&exchange, point_of(exchange.start), {}, {}, {}, exactly<T>(exchange.merge.xi)};
+    Compiled made{&exchange, {}, {}, {}, {}, exactly<T>(exchange.merge.xi)};
     for (const Rank rank : exchange.group) made.places.push_back(ranks.index_of(rank));
     const std::vector<double> weights =
         exchange.weights.empty() ? std::vector<double>(size, 1) : exchange.weights;
@@ -98,29 +107,36 @@ class Machine {
   }
 
   void take(const Compiled& exchange) {
-    Flight flight{
-        &exchange,
-        moment(step_ + exchange.exchange->due.steps, point_of(exchange.exchange->due.point)),
-        {}};
-    for (const int place : exchange.places) flight.snapshot.push_back(values_[place]);
+    Flight flight{&exchange, step_, schedule::merged(*exchange.exchange, step_), {}};
+    if (exchange.after.empty()) {
+      for (const int place : exchange.places) flight.snapshot.push_back(values_[place]);
+    } else {
+      std::vector<T> results = values_;
+      for (const Flight& other : flights_)
+        if (other.step == step_ &&
+            std::ranges::find(exchange.after, other.exchange->exchange) != exchange.after.end())
+          merge(other, results);
+      for (const int place : exchange.places) flight.snapshot.push_back(results[place]);
+    }
     flights_.push_back(std::move(flight));
   }
 
   void merge_due(Moment now) {
     for (const Flight& flight : flights_)
-      if (flight.due == now) merge(flight);
+      if (flight.due == now) merge(flight, values_);
     std::erase_if(flights_, [&](const Flight& flight) { return flight.due == now; });
   }
 
   // What member i receives: the mean of all, of itself and one peer, or of nobody but the owner.
-  [[nodiscard]] T received(const Flight& flight, std::size_t i, const T& mean) const {
+  [[nodiscard]] T received(const Flight& flight, std::size_t i, const T& mean,
+                           const std::vector<T>& values) const {
     const Compiled& exchange = *flight.exchange;
     const std::size_t n = flight.snapshot.size();
     switch (exchange.exchange->collective) {
       case Collective::all_reduce:
         return mean;
       case Collective::reduce_scatter:
-        return i == owner_ % n ? mean : values_[exchange.places[i]];
+        return i == owner_ % n ? mean : values[exchange.places[i]];
       case Collective::all_gather:
         return flight.snapshot[owner_ % n];
       case Collective::shift:
@@ -133,14 +149,14 @@ class Machine {
            sum;
   }
 
-  void merge(const Flight& flight) {
+  void merge(const Flight& flight, std::vector<T>& values) const {
     const Compiled& exchange = *flight.exchange;
     T mean{};
     for (std::size_t i = 0; i < flight.snapshot.size(); ++i)
       mean = mean + exchange.weights[i] * flight.snapshot[i];
     for (std::size_t i = 0; i < flight.snapshot.size(); ++i) {
-      T& value = values_[exchange.places[i]];
-      const T target = received(flight, i, mean);
+      T& value = values[exchange.places[i]];
+      const T target = received(flight, i, mean, values);
       switch (exchange.exchange->merge.kind) {
         case Merge::Kind::replace:
         case Merge::Kind::outer:  // all land on one value; which one is the outer optimizer's
@@ -163,4 +179,4 @@ class Machine {
   Step step_ = 0;
 };
 
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier

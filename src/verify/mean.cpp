@@ -8,7 +8,7 @@
 #include "riffle/random.h"
 #include "verify/machine.h"
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 namespace {
 
 struct Shares {
@@ -116,4 +116,4 @@ void check_mean(const Schedule& schedule, Verification& result) {
   if (!outer || !kept) result.mean_preserved = kept;
 }
 
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier

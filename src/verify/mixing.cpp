@@ -10,7 +10,7 @@
 #include "verify/machine.h"
 #include "verify/spectrum.h"
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 namespace {
 
 struct Mixing {
@@ -231,4 +231,4 @@ void check_mixing(const Schedule& schedule, Verification& result) {
   result.steps_to_consensus = consensus;
 }
 
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier

@@ -4,7 +4,7 @@
 
 #include "riffle/error.h"
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 namespace {
 
 Wide greatest_divisor(Wide a, Wide b) {
@@ -112,4 +112,4 @@ Residue Residue::operator/(Residue other) const {
   return *this * inverse;
 }
 
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier

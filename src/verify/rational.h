@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 
 __extension__ using Wide = __int128;
 
@@ -49,4 +49,4 @@ class Residue {
   std::uint64_t value_;
 };
 
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier

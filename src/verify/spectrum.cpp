@@ -6,7 +6,7 @@
 
 #include "riffle/random.h"
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 namespace {
 
 double dot(const Vector& a, const Vector& b) {
@@ -89,4 +89,4 @@ double spectral_radius(const std::function<Vector(const Vector&)>& map, std::siz
   return radius(std::move(closed));
 }
 
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 
 using Vector = std::vector<double>;
 
@@ -13,4 +13,4 @@ using Vector = std::vector<double>;
 double spectral_radius(const std::function<Vector(const Vector&)>& map, std::size_t dimension);
 constexpr std::size_t kKrylov = 128;
 
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier

@@ -6,9 +6,9 @@
 
 #include "pattern/pattern.h"
 #include "riffle/error.h"
-#include "verify/schedule.h"
+#include "verify/checks.h"
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 namespace {
 
 // Messages of one collective, counted one by one; bytes as a share of the vector, over all members.
@@ -52,8 +52,8 @@ void check_traffic(const Schedule& schedule, const World& world, std::vector<Pro
       const int n = exchange.group.size();
       if (n == 1) continue;
       const Bytes size =
-          wire_bytes(payload_bytes(schedule.buckets[exchange.bucket], exchange.payload),
-                     DType::f32, exchange.wire);
+          wire_bytes(payload_bytes(schedule.buckets[exchange.bucket], exchange.payload), DType::f32,
+                     exchange.wire);
       const Algorithm algorithm = cost.algorithm(exchange, size);
       if (algorithm == Algorithm::tree && exchange.collective == Collective::all_reduce)
         continue;  // has a formula only
@@ -79,7 +79,7 @@ void check_traffic(const Schedule& schedule, const World& world, std::vector<Pro
     }
 }
 
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier
 
 namespace riffle {
 
@@ -92,7 +92,7 @@ Traffic sent_per_step(const NamedStrategy& strategy, const World& world, const T
   for (Step step = 0; step < steps; ++step)
     for (const Exchange& exchange : strategy->program(step, world, buckets).exchanges) {
       const Traffic each =
-          cost.traffic(exchange, verify_detail::travels(buckets, exchange, trace.dtype));
+          cost.traffic(exchange, verifier::travels(buckets, exchange, trace.dtype));
       sum.bytes += each.bytes * exchange.group.size();
       sum.messages += each.messages * exchange.group.size();
     }

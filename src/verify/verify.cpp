@@ -5,12 +5,13 @@
 #include <algorithm>
 
 #include "riffle/error.h"
-#include "verify/schedule.h"
+#include "schedule/schedule.h"
+#include "verify/checks.h"
 
 namespace riffle {
 namespace {
 
-using verify_detail::Schedule;
+using verifier::Schedule;
 
 // Enough draws to see groups change, however long they stay the same.
 std::vector<Program> sample(const Strategy& strategy, const World& world,
@@ -20,7 +21,7 @@ std::vector<Program> sample(const Strategy& strategy, const World& world,
   std::vector<Program> programs;
   int changes = 0;
   for (Step step = 0; step < kLongest && changes < 24 && (step < kUsual || changes < 3); ++step) {
-    programs.push_back(strategy.program(step, world, buckets));
+    programs.push_back(schedule::program_of(strategy, step, world, buckets));
     if (step > 0 && programs.back() != programs[step - 1]) ++changes;
   }
   return programs;
@@ -30,16 +31,17 @@ void check_period(const Strategy& strategy, const World& world, const Schedule& 
                   std::vector<Problem>& problems) {
   for (Step step = 0; step < schedule.length(); ++step) {
     const Step again = step + schedule.length();
-    if (strategy.program(again, world, schedule.buckets) == schedule.at(step)) continue;
-    verify_detail::add(problems, {Problem::Check::period, again, -1, schedule.ranks,
-                                  fmt::format("the program is not that of step {}, as the stated "
-                                              "period of {} says",
-                                              step, schedule.length())});
+    if (schedule::program_of(strategy, again, world, schedule.buckets) == schedule.at(step))
+      continue;
+    verifier::add(problems, {Problem::Check::period, again, -1, schedule.ranks,
+                             fmt::format("the program is not that of step {}, as the stated "
+                                         "period of {} says",
+                                         step, schedule.length())});
   }
 }
 
 Verification check(const Schedule& schedule, const World& world) {
-  using namespace verify_detail;
+  using namespace verifier;
   Verification result;
   result.workers = world.size();
   check_form(schedule, result.problems);
@@ -77,10 +79,9 @@ Verification verify(const NamedStrategy& strategy, const World& world, const Tra
   const BucketPlan buckets = strategy->buckets(trace, cost, world);
   const Traits traits = strategy->traits_with(world, buckets);
   const bool periodic = traits.period > 0;
-  std::vector<Program> programs;
-  if (!periodic) programs = sample(*strategy.strategy, world, buckets);
-  for (Step step = 0; step < traits.period; ++step)
-    programs.push_back(strategy->program(step, world, buckets));
+  std::vector<Program> programs = periodic
+                                      ? schedule::programs_of(*strategy.strategy, world, buckets)
+                                      : sample(*strategy.strategy, world, buckets);
   const Schedule schedule(std::move(programs), periodic, world.ranks(), buckets);
   Verification result = check(schedule, world);
   result.strategy = strategy.spec;

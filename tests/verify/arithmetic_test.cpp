@@ -7,7 +7,7 @@
 #include "verify/rational.h"
 #include "verify/spectrum.h"
 
-namespace riffle::verify_detail {
+namespace riffle::verifier {
 namespace {
 
 TEST(Rational, ArithmeticIsExact) {
@@ -65,4 +65,4 @@ TEST(Spectrum, ManyDimensions) {
 }
 
 }  // namespace
-}  // namespace riffle::verify_detail
+}  // namespace riffle::verifier
