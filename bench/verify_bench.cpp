@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "riffle/verify.h"
+#include "strategies/example.h"
 
 namespace riffle {
 namespace {

@@ -89,7 +89,8 @@ std::string explain(const Arguments& arguments, GroupStyle style) {
 
   const bool colour = style.colour;
   std::string text = heading(fmt::format("{}: {}", strategy.spec, info.summary), colour);
-  text += fmt::format("Paper: {}\n", info.paper);
+  if (!info.page.idea.empty()) text += "\n" + paragraphs(info.page.idea, style.width) + "\n";
+  if (!info.paper.empty()) text += fmt::format("Paper: {}\n", info.paper);
   text += fmt::format("On {}\nwith {}\n\n", print(world.cluster), print(trace));
   text +=
       heading("Who meets whom (a letter is a group, a row a rack or neighbours)", colour) + "\n";
@@ -105,10 +106,13 @@ std::string explain(const Arguments& arguments, GroupStyle style) {
                   print(result.iteration), print(result.compute),
                   print(result.exposed_communication))};
   text += heading("What travels when", colour);
-  for (const std::string& each : exchange_sentences(programs)) text += wrapped(each, style.width);
+  for (const std::string& each : exchange_sentences(programs))
+    text += wrapped(each, style.width, "- ");
   text += "\n" + heading("What that means", colour);
-  for (const std::string& each : meanings) text += wrapped(each, style.width);
+  for (const std::string& each : meanings) text += wrapped(each, style.width, "- ");
   text += "\n";
+  if (!info.page.when.empty())
+    text += heading("When to use it", colour) + paragraphs(info.page.when, style.width) + "\n";
   for (const Problem& problem : proof.problems) text += "PROBLEM: " + print(problem) + "\n";
   text += heading("The exchanges of the last simulated step, as worker 0 saw them", colour);
   return text + bucket_lines(result);

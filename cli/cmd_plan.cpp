@@ -7,7 +7,6 @@
 #include "common.h"
 #include "riffle/load.h"
 #include "riffle/plan.h"
-#include "riffle/simulate.h"
 
 namespace riffle::cli {
 namespace {
@@ -106,14 +105,10 @@ void run(const Arguments& arguments) {
   Plan plan;
   {
     Progress progress;
-    plan = make_plan(
-        trace, cluster, table, specs,
-        [&](const NamedStrategy& strategy, const Cluster& on) {
-          return simulate(trace, on, strategy, {.seed = arguments.seed});
-        },
-        [&](std::size_t done, std::size_t all, const std::string& spec) {
-          progress.show(fmt::format("planning: {}/{} {}", done + 1, all, spec));
-        });
+    plan = make_plan(trace, cluster, table, specs, {.seed = arguments.seed},
+                     [&](std::size_t done, std::size_t all, const std::string& spec) {
+                       progress.show(fmt::format("planning: {}/{} {}", done + 1, all, spec));
+                     });
   }
   if (!arguments.plan_file.empty()) write_file(arguments.plan_file, to_json(plan));
   const Output& output = arguments.output;

@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
-#include "base/json.h"
 #include "commands.h"
 #include "common.h"
 #include "report/gantt.h"
 #include "riffle/error.h"
 #include "riffle/load.h"
-#include "riffle/simulate.h"
+#include "simulate/report.h"
 
 namespace riffle::cli {
 namespace {
@@ -49,8 +48,7 @@ Table result_table(const Results& results) {
 std::string results_json(const Results& results) {
   if (results.size() == 1) return to_json(results.front().second);
   Json json{{"results", Json::array()}};
-  for (const auto& [spec, result] : results)
-    json["results"].push_back(Json::parse(to_json(result)));
+  for (const auto& [spec, result] : results) json["results"].push_back(json_of(result));
   return json.dump(1) + "\n";
 }
 

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "commands.h"
 #include "common.h"
-#include "verify/traffic_table.h"
+#include "strategies/traffic.h"
 
 namespace riffle::cli {
 namespace {
@@ -27,7 +27,12 @@ Json options_json(const StrategyInfo& info) {
   return list;
 }
 
-Table traffic_table() {
+// For the pages of docs/strategies.
+Json page_json(const StrategyPage& page) {
+  return {{"idea", page.idea}, {"when", page.when}, {"more", page.more}, {"drawn", page.drawn}};
+}
+
+Table traffic_table(const StrategyTable& known) {
   Table table{{{"strategy", false},
                {"bytes / model, formula", false},
                {"value"},
@@ -37,34 +42,43 @@ Table traffic_table() {
                {"counted"}},
               {}};
   const auto number = [](double value) { return fmt::format("{:.4f}", value); };
-  for (const TrafficRow& row : traffic_rows())
-    table.rows.push_back({row.strategy, row.bytes_formula, number(row.bytes_expected),
-                          number(row.bytes_counted), row.messages_formula,
-                          number(row.messages_expected), number(row.messages_counted)});
+  for (const TrafficRow& row : traffic_rows(known)) {
+    const auto expected = [&](double Traffic::* figure) {
+      return row.expected ? number((*row.expected).*figure) : "";
+    };
+    table.rows.push_back({row.strategy, row.formula.bytes, expected(&Traffic::bytes),
+                          number(row.counted.bytes), row.formula.messages,
+                          expected(&Traffic::messages), number(row.counted.messages)});
+  }
   return table;
 }
 
-std::string traffic_page() {
+std::string traffic_page(const StrategyTable& known) {
   std::string page =
       "# What each strategy sends\n\nPer worker and step, as a mean over workers and steps: the "
       "published formulas beside what the programs of each strategy add up to, message by message. "
       "Made by\n\n    riffle strategies --traffic --format markdown --output docs/traffic.md\n\n";
-  for (const std::string& line : traffic_symbols()) page += "- " + line + "\n";
-  return page + "\n" + print_markdown(traffic_table());
+  for (const std::string& line : traffic_notes(known)) page += "- " + line + "\n";
+  return page + "\n" + print_markdown(traffic_table(known));
 }
 
 void run_traffic(const Output& output) {
-  if (output.format == "markdown") return output.write(traffic_page());
-  if (!output.json()) return output.write(traffic_table());
+  const StrategyTable known = StrategyTable::builtin();
+  if (output.format == "markdown") return output.write(traffic_page(known));
+  if (!output.json()) return output.write(traffic_table(known));
   Json json{{"traffic", Json::array()}};
-  for (const TrafficRow& row : traffic_rows())
+  for (const TrafficRow& row : traffic_rows(known)) {
+    const auto expected = [&](double Traffic::* figure) {
+      return row.expected ? Json((*row.expected).*figure) : Json();
+    };
     json["traffic"].push_back(Json{{"strategy", row.strategy},
-                                   {"bytes_formula", row.bytes_formula},
-                                   {"bytes_expected", row.bytes_expected},
-                                   {"bytes_counted", row.bytes_counted},
-                                   {"messages_formula", row.messages_formula},
-                                   {"messages_expected", row.messages_expected},
-                                   {"messages_counted", row.messages_counted}});
+                                   {"bytes_formula", row.formula.bytes},
+                                   {"bytes_expected", expected(&Traffic::bytes)},
+                                   {"bytes_counted", row.counted.bytes},
+                                   {"messages_formula", row.formula.messages},
+                                   {"messages_expected", expected(&Traffic::messages)},
+                                   {"messages_counted", row.counted.messages}});
+  }
   output.write(json.dump(1) + "\n");
 }
 
@@ -77,7 +91,8 @@ void run(const Output& output) {
                                         {"summary", info.summary},
                                         {"paper", info.paper},
                                         {"exact", info.exact},
-                                        {"options", options_json(info)}});
+                                        {"options", options_json(info)},
+                                        {"page", page_json(info.page)}});
     output.write(json.dump(1) + "\n");
     return;
   }

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "commands.h"
 #include "common.h"
 #include "report/chart.h"
 #include "riffle/error.h"
 #include "riffle/load.h"
-#include "riffle/simulate.h"
+#include "simulate/report.h"
 
 namespace riffle::cli {
 namespace {
@@ -157,7 +156,7 @@ std::string points_json(const std::vector<Point>& points) {
   Json json{{"results", Json::array()}};
   for (const Point& point : points) {
     if (point.refused) continue;
-    Json entry = Json::parse(to_json(point.result));
+    Json entry = json_of(point.result);
     entry["spec"] = point.spec;
     entry.erase("buckets");  // a scaling curve has no use for thousands of them
     entry["bucket_count"] = point.result.buckets.size();

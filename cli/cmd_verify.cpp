@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include "base/files.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "commands.h"
 #include "common.h"
 #include "riffle/error.h"
 #include "riffle/load.h"
-#include "riffle/verify.h"
+#include "strategies/example.h"
+#include "verify/report.h"
 
 namespace riffle::cli {
 namespace {
@@ -97,7 +97,7 @@ void write(const Arguments& arguments, const std::vector<Verification>& results)
                         problem_lines(results, output.colour()));
   if (results.size() == 1) return output.write(to_json(results.front()));
   Json json{{"results", Json::array()}};
-  for (const Verification& each : results) json["results"].push_back(Json::parse(to_json(each)));
+  for (const Verification& each : results) json["results"].push_back(json_of(each));
   output.write(json.dump(1) + "\n");
 }
 

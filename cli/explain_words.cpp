@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
 
 #include "base/text.h"
 
@@ -103,20 +104,29 @@ bool same_kind(const Exchange& a, const Exchange& b) {
 
 }  // namespace
 
-std::string wrapped(const std::string& text, int width) {
-  std::string lines = "- ";
-  std::size_t column = 2;
+std::string wrapped(std::string_view text, int width, std::string_view mark) {
+  std::string lines(mark);
+  std::size_t column = mark.size();
   for (const std::string_view word : split(text, ' ')) {
-    if (column > 2 && column + word.size() > static_cast<std::size_t>(width)) {
+    if (column > mark.size() && column + word.size() > static_cast<std::size_t>(width)) {
       lines.back() = '\n';
-      lines += "  ";
-      column = 2;
+      lines += std::string(mark.size(), ' ');
+      column = mark.size();
     }
     lines += std::string(word) + " ";
     column += word.size() + 1;
   }
   lines.back() = '\n';
   return lines;
+}
+
+std::string paragraphs(const std::string& markdown, int width) {
+  static const std::regex link(R"(\[([^\]]*)\]\([^)]*\))");
+  const std::string plain = std::regex_replace(markdown, link, "$1");
+  std::string text;
+  for (const std::string_view line : split(plain, '\n'))
+    text += line.empty() ? "\n" : wrapped(line, width);
+  return text;
 }
 
 std::vector<std::string> exchange_sentences(const std::vector<Program>& programs) {

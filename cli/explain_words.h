@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "riffle/verify.h"
@@ -12,8 +13,10 @@ namespace riffle::cli {
 // it must be there, what it hides under and how it is merged.
 std::vector<std::string> exchange_sentences(const std::vector<Program>& programs);
 
-// An item of a list, broken into lines.
-std::string wrapped(const std::string& text, int width);
+// Broken into lines: the first one begins with `mark`, the others with as many spaces.
+std::string wrapped(std::string_view text, int width, std::string_view mark = "");
+// Paragraphs of Markdown for a terminal: broken into lines, without the targets of links.
+std::string paragraphs(const std::string& markdown, int width);
 
 // How fast workers agree, and how old what they merge may be.
 std::string agreement_sentence(const Verification& proof);

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "riffle/simulation.h"
-#include "riffle/strategy.h"
+#include "riffle/simulate.h"
 
 namespace riffle {
 
@@ -34,24 +33,21 @@ struct Plan {
   std::vector<Candidate> candidates;  // the best first
 };
 
-using Evaluator = std::function<Simulation(const NamedStrategy&, const Cluster&)>;
 // Called before each evaluation with how many are done, how many there are, and the next one.
 using PlanProgress = std::function<void(std::size_t, std::size_t, const std::string&)>;
 
-// The specs worth trying: every strategy of the table with its defaults and its parameter grid.
+// The specs worth trying: every strategy of the table with its defaults and its own candidates.
 std::vector<std::string> candidate_specs(const StrategyTable& table);
 
-// A step's worth: what papers.md says of dasgd's interpolation, a whole step for every other rule.
-double effective_step(const NamedStrategy& strategy);
-
 // Where the time of a strategy's step goes, found by making links free, one kind after the other.
-Limit find_limit(const NamedStrategy& strategy, const Cluster& cluster, const Evaluator& evaluate);
+Limit find_limit(const Trace& trace, const Cluster& cluster, const NamedStrategy& strategy,
+                 const SimulateOptions& options = {});
 std::string print(const Limit& limit);
 
 // Strategies that refuse the cluster (groups on a fit) are left out. Of equally fast ones, exact
 // ones come first.
 Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& table,
-               const std::vector<std::string>& specs, const Evaluator& evaluate,
+               const std::vector<std::string>& specs, const SimulateOptions& options = {},
                const PlanProgress& progress = {});
 
 // {"riffle": "plan", "version": 1, "model": ..., "cluster": ..., "limit": ..., "candidates": [...]}

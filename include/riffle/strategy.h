@@ -23,6 +23,9 @@ struct Traits {
   // After so many steps they repeat but for the names of workers of a rack that are alike in link
   // and speed, so that steps take as long as before; 0: only after the period.
   int rotation = 0;
+  // A step's worth against one of synchronous SGD, where the rule gives up part of what was
+  // learned.
+  double effective_step = 1;
 };
 
 // Pure policy: no communication, no clock, no thread. The same arguments give the same answer on
@@ -49,10 +52,12 @@ class Strategy {
 
 struct OptionInfo {
   std::string key;
-  std::string values;  // the default first, alternatives after it: "optimal|paper"
+  std::string values;  // the default first, alternatives after it: "optimal|layer|SIZE"
   std::string help;
 
   [[nodiscard]] std::string default_value() const { return values.substr(0, values.find('|')); }
+  // The values as they may be given, the default first; one in capitals only stands for others.
+  [[nodiscard]] std::vector<std::string> words() const;
 };
 
 // The options of one strategy: every declared key has a value, unknown keys were refused.
@@ -92,13 +97,40 @@ class Options {
   std::vector<Value> values_;
 };
 
+// What the page of a strategy in docs/strategies and `riffle explain` say of it, as Markdown. What
+// can be read off its programs (groups, options, traffic) is added by the program.
+struct StrategyPage {
+  std::string idea{};                // what happens, in a paragraph or two; empty: the summary
+  std::string when{};                // to use it
+  std::string more{};                // sections of its own, with their headings
+  std::vector<std::string> drawn{};  // options whose groups are shown beside those of the defaults
+};
+
+// What a worker sends per step by the paper, on a whole number of racks. Formulas are arithmetic as
+// papers write it, 2(N-1)/N + log2 R, of the letters that docs/traffic.md explains and of options
+// by their keys. A test compares them with what the programs add up to.
+struct TrafficFormula {
+  std::string options{};  // that it holds for: "algorithm=ring"
+  std::string bytes;      // as a multiple of the model's size
+  std::string messages;
+  std::string note{};  // for who reads the table
+};
+
+// All that is known of a strategy by its name. A new one needs name, summary and make.
 struct StrategyInfo {
   std::string name;
   std::string summary;
-  std::string paper;
+  std::string paper{};
   bool exact = false;
-  std::vector<OptionInfo> options;  // its own; wire and algorithm come with every strategy
+  std::vector<OptionInfo> options{};  // its own; wire and algorithm come with every strategy
+  StrategyPage page{};
+  // What the planner tries beside the defaults, "tau=2,delay=1". Empty: every word of its options.
+  std::vector<std::string> candidates{};
+  std::vector<TrafficFormula> traffic{};
   std::function<std::unique_ptr<Strategy>(const Options&)> make;
+
+  // Its name, alone and with each of its candidates: what the planner tries and tests run.
+  [[nodiscard]] std::vector<std::string> specs() const;
 };
 
 // A strategy made from "name:key=value,...".

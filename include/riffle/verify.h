@@ -52,13 +52,4 @@ Verification verify(const std::vector<Program>& programs, bool periodic, const W
 // A fixed report: the fields of design's JSON contract, in its order.
 std::string to_json(const Verification& verification);
 
-// What a worker sends per step by the cost model, as a mean over workers and a period (32 steps
-// where there is none).
-Traffic sent_per_step(const NamedStrategy& strategy, const World& world, const Trace& trace);
-
-// What `verify --workers N` and `explain` look at: racks of the default group of 10 Gbit/s links,
-// joined by 1 Gbit/s; a small model of a few layers.
-Cluster example_racks(int workers);
-Trace example_trace();
-
 }  // namespace riffle

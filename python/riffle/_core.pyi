@@ -193,7 +193,10 @@ class Traits:
         period: int = 1,
         staleness: int = 0,
         mixed: Payload = "gradient",
+        effective_step: float = 1.0,
     ) -> None: ...
+    @property
+    def effective_step(self) -> float: ...
     @property
     def exact(self) -> bool: ...
     @property

@@ -5,8 +5,8 @@
 
 #include "bindings.h"
 #include "riffle/plan.h"
-#include "riffle/simulate.h"
 #include "riffle/verify.h"
+#include "strategies/example.h"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -94,12 +94,8 @@ void bind_plan(py::module_& module) {
   module.def(
       "plan",
       [](const Trace& trace, const Cluster& cluster, const StrategyTable& table,
-         const std::vector<std::string>& specs, std::uint64_t seed) {
-        const Evaluator evaluate = [&](const NamedStrategy& strategy, const Cluster& on) {
-          return simulate(trace, on, strategy, {.seed = seed});
-        };
-        return make_plan(trace, cluster, table, specs, evaluate);
-      },
+         const std::vector<std::string>& specs,
+         std::uint64_t seed) { return make_plan(trace, cluster, table, specs, {.seed = seed}); },
       "trace"_a, "cluster"_a, "table"_a, "specs"_a, "seed"_a = 0, Unlocked());
 }
 

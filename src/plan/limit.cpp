@@ -78,13 +78,15 @@ std::vector<Trial> trials(const Cluster& cluster) {
 
 }  // namespace
 
-Limit find_limit(const NamedStrategy& strategy, const Cluster& cluster, const Evaluator& evaluate) {
-  const Simulation now = evaluate(strategy, cluster);
+Limit find_limit(const Trace& trace, const Cluster& cluster, const NamedStrategy& strategy,
+                 const SimulateOptions& options) {
+  const Simulation now = simulate(trace, cluster, strategy, options);
   Limit best{"compute", "", now.compute / now.iteration};
   if (now.exposed_communication / now.iteration < kNothingToGain || now.workers == 1) return best;
   best.share = 0;
   for (Trial& trial : trials(cluster)) {
-    trial.limit.share = 1 - evaluate(strategy, trial.cluster).iteration / now.iteration;
+    trial.limit.share =
+        1 - simulate(trace, trial.cluster, strategy, options).iteration / now.iteration;
     if (trial.limit.share > best.share) best = trial.limit;
   }
   // Stragglers and jitter: no link helps.

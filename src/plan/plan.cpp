@@ -3,27 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
-#include "base/json.h"
 #include "riffle/error.h"
+#include "simulate/report.h"
 
 namespace riffle {
 namespace {
-
-double option(const NamedStrategy& strategy, std::string_view key) {
-  double value = 0;
-  for (const auto& [name, text] : strategy.options)
-    if (name == key) std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-bool mixes_late(const NamedStrategy& strategy) {
-  return strategy.name == "dasgd" &&
-         std::ranges::find(strategy.options, std::pair<std::string, std::string>("merge", "mix")) !=
-             strategy.options.end();
-}
 
 // Where the time of a step goes, in a sentence.
 std::string explain(const Simulation& simulation) {
@@ -37,38 +23,39 @@ std::string explain(const Simulation& simulation) {
   return fmt::format("{}; {:.0f} % of it waits for the network", sent, exposed * 100);
 }
 
-std::string explain_step(const NamedStrategy& strategy, const Candidate& candidate) {
+std::string explain_step(const Candidate& candidate) {
   if (candidate.exact) return "exact";
-  if (mixes_late(strategy))
-    return fmt::format("a step counts {:.2f}: mixing discards 1-xi of the delayed ones",
-                       candidate.effective_step);
+  if (candidate.effective_step != 1)
+    return fmt::format("a step counts {:.2f} of a whole one", candidate.effective_step);
   return "not exact, a step counted as a whole one";
 }
 
 }  // namespace
 
-// papers.md 4.2: tau_eff = tau - (1 - xi) * d of every tau steps.
-double effective_step(const NamedStrategy& strategy) {
-  if (!mixes_late(strategy)) return 1;
-  const double tau = option(strategy, "tau");
-  return (tau - (1 - option(strategy, "xi")) * option(strategy, "delay")) / tau;
+std::vector<std::string> candidate_specs(const StrategyTable& table) {
+  std::vector<std::string> all;
+  for (const StrategyInfo& info : table.all())
+    std::ranges::move(info.specs(), std::back_inserter(all));
+  return all;
 }
 
 Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& table,
-               const std::vector<std::string>& specs, const Evaluator& evaluate,
+               const std::vector<std::string>& specs, const SimulateOptions& options,
                const PlanProgress& progress) {
   Plan plan{.model = trace.model, .cluster = print(cluster), .candidates = {}};
+  const World world(cluster);
   std::string refused;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (progress) progress(i, specs.size(), specs[i]);
     const NamedStrategy strategy = table.make(specs[i]);
     try {
-      Candidate candidate{.spec = specs[i], .simulation = evaluate(strategy, cluster)};
-      candidate.effective_step = effective_step(strategy);
+      Candidate candidate{.spec = specs[i],
+                          .simulation = simulate(trace, cluster, strategy, options)};
+      candidate.effective_step = strategy->traits(world).effective_step;
       candidate.per_effective_step = candidate.simulation.iteration / candidate.effective_step;
       candidate.exact = table.info(strategy.name).exact;
       candidate.reason =
-          fmt::format("{}; {}", explain(candidate.simulation), explain_step(strategy, candidate));
+          fmt::format("{}; {}", explain(candidate.simulation), explain_step(candidate));
       plan.candidates.push_back(std::move(candidate));
     } catch (const UsageError& error) {
       refused = error.what();
@@ -80,7 +67,7 @@ Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& 
     return std::pair(std::llround(std::log(candidate.per_effective_step.count()) * 1e9),
                      !candidate.exact);
   });
-  plan.limit = find_limit(table.make(plan.candidates.front().spec), cluster, evaluate);
+  plan.limit = find_limit(trace, cluster, table.make(plan.candidates.front().spec), options);
   return plan;
 }
 
@@ -93,7 +80,7 @@ std::string to_json(const Plan& plan) {
              {{"what", plan.limit.what}, {"link", plan.limit.link}, {"share", plan.limit.share}}},
             {"candidates", Json::array()}};
   for (const Candidate& candidate : plan.candidates) {
-    Json entry = Json::parse(to_json(candidate.simulation));
+    Json entry = json_of(candidate.simulation);
     entry["spec"] = candidate.spec;
     entry["exact"] = candidate.exact;
     entry["effective_step"] = candidate.effective_step;

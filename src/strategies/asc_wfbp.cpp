@@ -39,7 +39,11 @@ StrategyInfo asc_wfbp() {
           .summary = "merged gradients on two lanes at once",
           .paper = "INFOCOM 2021",
           .exact = true,
-          .options = {},
+          .page = {.idea = "Merged gradients on two lanes at once: while one all-reduce waits for "
+                           "latency, another uses the bandwidth.",
+                   .when = "High latency with bandwidth to spare, where one all-reduce alone "
+                           "cannot fill the link."},
+          .traffic = {ring_all_reduce_traffic()},
           .make = [](const Options& options) { return std::make_unique<AscWfbp>(options.wire()); }};
 }
 

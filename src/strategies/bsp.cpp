@@ -23,12 +23,17 @@ class Bsp : public Strategy {
 }  // namespace
 
 StrategyInfo bsp() {
-  return {.name = "bsp",
-          .summary = "one all-reduce of all gradients after backward",
-          .paper = "Valiant 1990",
-          .exact = true,
-          .options = {},
-          .make = [](const Options&) { return std::make_unique<Bsp>(); }};
+  return {
+      .name = "bsp",
+      .summary = "one all-reduce of all gradients after backward",
+      .paper = "Valiant 1990",
+      .exact = true,
+      .page = {.idea = "Bulk-synchronous parallel: every worker computes its gradient, one "
+                       "all-reduce averages all of them, everybody makes the same update.",
+               .when = "As the reference. Nothing is hidden: a step costs computing plus "
+                       "communication. Every other exact strategy gives the same weights, sooner."},
+      .traffic = {ring_all_reduce_traffic()},
+      .make = [](const Options&) { return std::make_unique<Bsp>(); }};
 }
 
 }  // namespace riffle::strategies

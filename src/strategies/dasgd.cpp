@@ -29,7 +29,11 @@ class Dasgd : public Strategy {
     return program;
   }
   [[nodiscard]] Traits traits(const World& /*world*/) const override {
-    return {.period = tau_, .staleness = delay_, .mixed = Payload::weight};
+    Traits traits{.period = tau_, .staleness = delay_, .mixed = Payload::weight};
+    // The interpolation keeps xi of the d local steps that were taken meanwhile (papers.md 4.2).
+    if (merge_.kind == Merge::Kind::mix)
+      traits.effective_step = (tau_ - (1 - merge_.xi) * delay_) / tau_;
+    return traits;
   }
 
  private:
@@ -57,15 +61,28 @@ std::unique_ptr<Strategy> make_dasgd(const Options& options) {
 }  // namespace
 
 StrategyInfo dasgd() {
-  return {.name = "dasgd",
-          .summary = "tau local steps; their average travels under the next d steps",
-          .paper = "arXiv:2006.00441",
-          .options = {{"tau", "4", "local steps in a round"},
-                      {"delay", "1", "steps until the average is merged, at most tau"},
-                      {"merge", "correct|mix", "the delta rule, or the published interpolation"},
-                      {"xi", "0.25", "the local share of merge=mix"},
-                      mix_state_option()},
-          .make = make_dasgd};
+  return {
+      .name = "dasgd",
+      .summary = "tau local steps; their average travels under the next d steps",
+      .paper = "arXiv:2006.00441",
+      .options = {{"tau", "4", "local steps in a round"},
+                  {"delay", "1", "steps until the average is merged, at most tau"},
+                  {"merge", "correct|mix", "the delta rule, or the published interpolation"},
+                  {"xi", "0.25", "the local share of merge=mix"},
+                  mix_state_option()},
+      .page =
+          {.idea =
+               "Delayed averaging: `tau` local steps, and the average of the weights travels while "
+               "the next `delay` steps are computed. When it comes, `merge=correct` adds the "
+               "difference between the mean and what was sent, so nothing learned meanwhile is "
+               "lost; `merge=mix` is the published rule with its local share `xi`.",
+           .when = "Slow or far networks: communication is hidden entirely when `delay` steps take "
+                   "longer than the average. Costs some accuracy; keep `delay` small (1 or 2), and "
+                   "halve the learning rate before raising it."},
+      .candidates = {"tau=2,delay=1", "tau=4,delay=2", "tau=4,delay=4", "tau=8,delay=2",
+                     "tau=8,delay=4", "tau=4,delay=1,merge=mix", "tau=4,delay=2,merge=mix"},
+      .traffic = {ring_round_traffic()},
+      .make = make_dasgd};
 }
 
 }  // namespace riffle::strategies

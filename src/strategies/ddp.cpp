@@ -31,15 +31,22 @@ class Ddp : public Strategy {
 }  // namespace
 
 StrategyInfo ddp() {
-  return {.name = "ddp",
-          .summary = "PyTorch's buckets of 25 MiB, the first of 1 MiB",
-          .paper = "arXiv:2006.15704",
-          .exact = true,
-          .options = {{"bucket", "25MiB", "a bucket is sent when it holds this much"},
-                      {"first", "1MiB", "the first bucket of backward"}},
-          .make = [](const Options& options) {
-            return std::make_unique<Ddp>(options.bytes("bucket"), options.bytes("first"));
-          }};
+  return {
+      .name = "ddp",
+      .summary = "PyTorch's buckets of 25 MiB, the first of 1 MiB",
+      .paper = "arXiv:2006.15704",
+      .exact = true,
+      .options = {{"bucket", "25MiB", "a bucket is sent when it holds this much"},
+                  {"first", "1MiB", "the first bucket of backward"}},
+      .page = {.idea = "What PyTorch's DistributedDataParallel does: gradients are gathered into "
+                       "buckets of 25 MiB, the first of 1 MiB, and each leaves when it is full.",
+               .when = "To compare with what you have. [mg-wfbp](mg-wfbp.md) chooses the buckets "
+                       "for your model and network instead."},
+      .candidates = {"bucket=5MiB", "bucket=100MiB"},
+      .traffic = {ring_all_reduce_traffic()},
+      .make = [](const Options& options) {
+        return std::make_unique<Ddp>(options.bytes("bucket"), options.bytes("first"));
+      }};
 }
 
 }  // namespace riffle::strategies

@@ -7,6 +7,7 @@
 
 #include "strategies/bucketing.h"
 #include "strategies/builtin.h"
+#include "strategies/gradient_average.h"
 #include "strategies/merge.h"
 
 namespace riffle::strategies {
@@ -68,6 +69,14 @@ StrategyInfo dear() {
           .paper = "arXiv:2302.12445",
           .exact = true,
           .options = {{"bucket", "25MiB|optimal", "a bucket is sent when it holds this much"}},
+          .page = {.idea = "An all-reduce is a reduce-scatter and an all-gather. The first half "
+                           "runs under backward; the second half runs under the *next forward*, "
+                           "layer by layer, just before each layer is used.",
+                   .when = "When backward alone is too short to hide communication, and the "
+                           "mathematics must not change. The update of a layer happens in the next "
+                           "forward, so what reads weights between steps (`state_dict`, "
+                           "evaluation) waits for it first; the session does that by itself."},
+          .traffic = {ring_all_reduce_traffic()},
           .make = [](const Options& options) { return std::make_unique<Dear>(options); }};
 }
 

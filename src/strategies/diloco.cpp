@@ -45,6 +45,12 @@ StrategyInfo diloco() {
                       {"outer", "0.7", "learning rate of the outer step"},
                       {"momentum", "0.9", "momentum of the outer step"},
                       mix_state_option()},
+          .page = {.idea = "`tau` local steps, then an outer optimizer (Nesterov momentum) takes "
+                           "the mean of what the workers have moved as its gradient.",
+                   .when = "Long runs over very slow networks: it sends little, and needs many "
+                           "outer steps before it pays. In short runs it is far behind."},
+          .candidates = {"tau=50"},
+          .traffic = {ring_round_traffic()},
           .make = [](const Options& options) {
             return std::make_unique<Diloco>(
                 static_cast<int>(options.integer("tau", 1)),

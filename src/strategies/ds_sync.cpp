@@ -122,15 +122,45 @@ std::unique_ptr<Strategy> make_ds_sync(const Options& options) {
 }  // namespace
 
 StrategyInfo ds_sync() {
-  return {.name = "ds-sync",
-          .summary = "independent groups average weights, shuffled every step around slow links",
-          .paper = "arXiv:2007.03298",
-          .options = {{"pattern", "grid|bottleneck", "rows and columns, or racks and delegates"},
-                      {"delay", "auto|0|D", "steps that the exchange between racks may take"},
-                      order_option(),
-                      bucket_option(),
-                      mix_state_option()},
-          .make = make_ds_sync};
+  return {
+      .name = "ds-sync",
+      .summary = "independent groups average weights, shuffled every step around slow links",
+      .paper = "arXiv:2007.03298",
+      .options = {{"pattern", "grid|bottleneck", "rows and columns, or racks and delegates"},
+                  {"delay", "auto|0|D", "steps that the exchange between racks may take"},
+                  order_option(),
+                  bucket_option(),
+                  mix_state_option()},
+      .page =
+          {.idea =
+               "Divide and shuffle: workers form independent groups that average weights; groups "
+               "are reshuffled every step so that what one group learns reaches all. Groups never "
+               "wait for each other.\n\n`pattern=grid`: workers on a grid, rows and columns in "
+               "turn. `pattern=bottleneck`: racks average inside; rotating delegates carry the "
+               "averages across the slow links. With a delay, delegates merge what crosses the "
+               "slow link some steps later by the delta rule, so nobody waits for it.",
+           .when = "Racks, sites or clouds joined by a slow link: `pattern=bottleneck`. A flat "
+                   "network: `pattern=grid`, which equals sesgd with two digits. The paper's "
+                   "extended weight averaging is an option of the session, for every strategy: "
+                   "`swa=True` of `riffle.sync`, `riffle train --swa`.",
+           .more = "## While training\n\n`pattern=bottleneck` needs to know the racks. Without a "
+                   "given cluster, on several hosts, a session finds racks and slow hosts itself "
+                   "and goes on watching: when an uplink or a host becomes slow or recovers, all "
+                   "workers change to new groups (and with `delay=auto` to another delay) at the "
+                   "same step, and the log says what was seen and what changed "
+                   "([runtime](../runtime.md#sensing)). `sense=False` switches it off.",
+           .drawn = {"pattern=bottleneck"}},
+      .candidates = {"pattern=grid,order=combine-then-adapt", "pattern=bottleneck",
+                     "pattern=bottleneck,delay=0", "pattern=bottleneck,delay=2",
+                     "pattern=bottleneck,delay=0,order=combine-then-adapt"},
+      .traffic = {{.options = "algorithm=ring", .bytes = "2(g-1)/g", .messages = "2(g-1)*B"},
+                  {.options = "pattern=bottleneck,delay=0,algorithm=ring",
+                   .bytes = "(R*2(R-1)/R + (N-R)*2(K-2)/(K-1))/N",
+                   .messages = "(R*2(R-1) + (N-R)*2(K-2))/N*B"},
+                  {.options = "pattern=bottleneck,delay=3,algorithm=ring",
+                   .bytes = "2(K-1)/K + 2(R-1)/R*R/N/(delay+1)",
+                   .messages = "(2(K-1) + 2(R-1)*R/N/(delay+1))*B"}},
+      .make = make_ds_sync};
 }
 
 }  // namespace riffle::strategies

@@ -53,13 +53,22 @@ class Gossip : public Strategy {
 }  // namespace
 
 StrategyInfo gossip() {
-  return {.name = "gossip",
-          .summary = "average with one peer per step, 1, 2, 4, ... places away",
-          .paper = "arXiv:1811.10792, arXiv:2110.13363",
-          .options = {mix_state_option()},
-          .make = [](const Options& options) {
-            return std::make_unique<Gossip>(options.boolean("mix_state"), options.wire());
-          }};
+  return {
+      .name = "gossip",
+      .summary = "average with one peer per step, 1, 2, 4, ... places away",
+      .paper = "arXiv:1811.10792, arXiv:2110.13363",
+      .options = {mix_state_option()},
+      .page = {.idea =
+                   "In step t every worker averages with one peer, 1, 2, 4, ... places away. After "
+                   "log2 N steps without learning all would agree exactly (N a power of two).",
+               .when =
+                   "Many workers on a flat network: one message each way per step, whatever N is. "
+                   "On racks most messages cross the uplinks; [ds-sync](ds-sync.md) or "
+                   "[sesgd](sesgd.md) are kinder there. Loses accuracy when workers' data differ."},
+      .traffic = {{.bytes = "1", .messages = "B"}},
+      .make = [](const Options& options) {
+        return std::make_unique<Gossip>(options.boolean("mix_state"), options.wire());
+      }};
 }
 
 }  // namespace riffle::strategies

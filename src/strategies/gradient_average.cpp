@@ -14,4 +14,8 @@ Program average_gradients(const World& world, const BucketPlan& buckets, Start s
   return program;
 }
 
+TrafficFormula ring_all_reduce_traffic() {
+  return {.options = "algorithm=ring", .bytes = "2(N-1)/N", .messages = "2(N-1)*B"};
+}
+
 }  // namespace riffle

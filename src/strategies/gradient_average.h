@@ -8,4 +8,7 @@ namespace riffle {
 
 Program average_gradients(const World& world, const BucketPlan& buckets, Start start);
 
+// Where everything is all-reduced once, on rings.
+TrafficFormula ring_all_reduce_traffic();
+
 }  // namespace riffle

@@ -27,17 +27,26 @@ class Hierarchical : public Strategy {
 }  // namespace
 
 StrategyInfo hierarchical() {
-  return {.name = "hierarchical",
-          .summary = "one all-reduce after backward, inside racks first, then across",
-          .paper = "Thakur et al. 2005",
-          .exact = true,
-          .options = {},
-          .make = [](const Options& options) {
-            if (options.given("algorithm") && options.algorithm() != Algorithm::two_level)
-              usage_error("{}: hierarchical is two-level; bsp takes any algorithm",
-                          options.where("algorithm"));
-            return std::make_unique<Hierarchical>();
-          }};
+  return {
+      .name = "hierarchical",
+      .summary = "one all-reduce after backward, inside racks first, then across",
+      .paper = "Thakur et al. 2005",
+      .exact = true,
+      .page = {.idea =
+                   "One all-reduce after backward, in two levels: inside each rack first, then "
+                   "across racks, then inside again, so that each uplink carries every byte once.",
+               .when = "Racks or hosts whose uplink is much slower than what is inside them, when "
+                       "the mathematics must stay that of synchronous SGD."},
+      .traffic = {{.bytes = "2(K-1)/K + 2(R-1)/(R*K)",
+                   .messages = "2(K-1) + 2*log2 R + 2(R-1-log2 R)/R",
+                   .note = "rings in racks, halving-doubling across; the last term of the "
+                           "messages: runs of blocks that wrap around go in two"}},
+      .make = [](const Options& options) {
+        if (options.given("algorithm") && options.algorithm() != Algorithm::two_level)
+          usage_error("{}: hierarchical is two-level; bsp takes any algorithm",
+                      options.where("algorithm"));
+        return std::make_unique<Hierarchical>();
+      }};
 }
 
 }  // namespace riffle::strategies

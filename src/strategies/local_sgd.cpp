@@ -35,14 +35,22 @@ class LocalSgd : public Strategy {
 }  // namespace
 
 StrategyInfo local_sgd() {
-  return {.name = "local-sgd",
-          .summary = "tau steps alone, then one average of the weights",
-          .paper = "arXiv:1805.09767",
-          .options = {{"tau", "8", "steps between two averages"}, mix_state_option()},
-          .make = [](const Options& options) {
-            return std::make_unique<LocalSgd>(static_cast<int>(options.integer("tau", 1)),
-                                              options.boolean("mix_state"));
-          }};
+  return {
+      .name = "local-sgd",
+      .summary = "tau steps alone, then one average of the weights",
+      .paper = "arXiv:1805.09767",
+      .options = {{"tau", "8", "steps between two averages"}, mix_state_option()},
+      .page = {.idea =
+                   "Every worker trains alone for `tau` steps; then one average of the weights.",
+               .when = "Slow networks and iid data, when waiting once every `tau` steps is fine. "
+                       "With tau = 8 accuracy on MNIST was half a point below bsp at the same "
+                       "learning rate; [dasgd](dasgd.md) hides the average too."},
+      .candidates = {"tau=2", "tau=4", "tau=16"},
+      .traffic = {ring_round_traffic()},
+      .make = [](const Options& options) {
+        return std::make_unique<LocalSgd>(static_cast<int>(options.integer("tau", 1)),
+                                          options.boolean("mix_state"));
+      }};
 }
 
 }  // namespace riffle::strategies

@@ -44,6 +44,15 @@ StrategyInfo mg_wfbp() {
       .paper = "arXiv:1811.11141, arXiv:1912.09268",
       .exact = true,
       .options = {{"merge", "optimal|paper", "the exact optimum, or the published greedy rule"}},
+      .page = {.idea =
+                   "Merged-gradient WFBP: neighbouring layers are merged into one message where "
+                   "that saves more latency than it delays. `merge=optimal` finds the best of all "
+                   "contiguous merges by dynamic programming; `merge=paper` is the published "
+                   "greedy rule, which is not always optimal ([merging gradients](../mg-wfbp.md)).",
+               .when = "The default where the mathematics must not change: `auto` takes it unless "
+                       "you name a cluster. Buckets are made from modelled times, and once more "
+                       "from measured times after five steps."},
+      .traffic = {ring_all_reduce_traffic()},
       .make = [](const Options& options) {
         return std::make_unique<MgWfbp>(options.choice("merge") == "paper", options.wire());
       }};

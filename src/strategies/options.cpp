@@ -5,15 +5,14 @@
 #include "riffle/strategy.h"
 
 namespace riffle {
-namespace {
 
-std::vector<std::string> alternatives(const OptionInfo& info) {
-  std::vector<std::string> words;
-  for (const std::string_view word : split(info.values, '|')) words.emplace_back(word);
-  return words;
+std::vector<std::string> OptionInfo::words() const {
+  std::vector<std::string> list;
+  for (const std::string_view word : split(values, '|'))
+    if (!std::ranges::all_of(word, [](unsigned char c) { return std::isupper(c) != 0; }))
+      list.emplace_back(word);
+  return list;
 }
-
-}  // namespace
 
 Options::Options(const std::string& strategy, const std::vector<OptionInfo>& declared,
                  std::string_view text)
@@ -81,7 +80,7 @@ Bytes Options::bytes(std::string_view key) const {
 
 const std::string& Options::choice(std::string_view key) const {
   const Value& value = find(key);
-  const auto words = alternatives(value.info);
+  const auto words = value.info.words();
   if (std::ranges::find(words, value.value) == words.end())
     usage_error("strategy {}: {}", strategy_, unknown_name(key, value.value, words));
   return value.value;

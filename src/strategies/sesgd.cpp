@@ -73,16 +73,35 @@ class Sesgd : public Strategy {
 }  // namespace
 
 StrategyInfo sesgd() {
-  return {.name = "sesgd",
-          .summary = "small groups average weights; groups change like digits, exact in log_g N",
-          .paper = "arXiv:2007.00433",
-          .options = {{"group", "auto", "workers in a group; auto: a divisor of N near sqrt(N)"},
-                      {"schedule", "digits|random", "how groups change"},
-                      {"every", "1", "steps that groups stay the same"},
-                      order_option(),
-                      bucket_option(),
-                      mix_state_option()},
-          .make = [](const Options& options) { return std::make_unique<Sesgd>(options); }};
+  return {
+      .name = "sesgd",
+      .summary = "small groups average weights; groups change like digits, exact in log_g N",
+      .paper = "arXiv:2007.00433",
+      .options = {{"group", "auto", "workers in a group; auto: a divisor of N near sqrt(N)"},
+                  {"schedule", "digits|random", "how groups change"},
+                  {"every", "1", "steps that groups stay the same"},
+                  order_option(),
+                  bucket_option(),
+                  mix_state_option()},
+      .page =
+          {.idea =
+               "Small groups average their weights every step, and groups change like the digits "
+               "of a number: with N = g^k workers, workers that differ in digit t meet in step t, "
+               "so k steps without learning give exact consensus. Other N use mixed "
+               "radix.\n\nWeights are mixed, in one of two orders. `adapt-then-combine` updates "
+               "and averages bucket by bucket while backward still runs. `combine-then-adapt` lets "
+               "the average travel under the whole next step; it hides more, works with clipping "
+               "and mixed precision as it is, and halves the usable learning rate.",
+           .when = "The first choice among strategies that mix weights: on MNIST with 16 workers "
+                   "and iid data accuracy equals bsp's. For data that differ between workers keep "
+                   "adapt-then-combine."},
+      .candidates = {"group=2", "group=8", "schedule=random", "order=combine-then-adapt",
+                     "group=2,order=combine-then-adapt"},
+      .traffic = {{.options = "algorithm=ring", .bytes = "2(g-1)/g", .messages = "2(g-1)*B"},
+                  {.options = "schedule=random,algorithm=ring",
+                   .bytes = "2(g-1)/g",
+                   .messages = "2(g-1)*B"}},
+      .make = [](const Options& options) { return std::make_unique<Sesgd>(options); }};
 }
 
 }  // namespace riffle::strategies

@@ -24,12 +24,19 @@ class Single : public Strategy {
 }  // namespace
 
 StrategyInfo single() {
-  return {.name = "single",
-          .summary = "all gradients in one buffer, sent when the last one is ready",
-          .paper = "SyncEASGD, SC 2017",
-          .exact = true,
-          .options = {},
-          .make = [](const Options&) { return std::make_unique<Single>(); }};
+  return {
+      .name = "single",
+      .summary = "all gradients in one buffer, sent when the last one is ready",
+      .paper = "SyncEASGD, SC 2017",
+      .exact = true,
+      .page =
+          {.idea =
+               "All gradients lie in one buffer (SyncEASGD's layout) that leaves when the last "
+               "gradient, that of the first layer, is ready. One message, so one start-up latency.",
+           .when = "Small models on networks of high latency, where even two messages are one too "
+                   "many."},
+      .traffic = {ring_all_reduce_traffic()},
+      .make = [](const Options&) { return std::make_unique<Single>(); }};
 }
 
 }  // namespace riffle::strategies

@@ -48,7 +48,23 @@ std::vector<OptionInfo> with_common(std::vector<OptionInfo> own) {
   return own;
 }
 
+// Options that every strategy has, or that never make a step faster, are not worth a try.
+bool is_worth_trying(const OptionInfo& option) {
+  return option.key != "wire" && option.key != "algorithm" && option.key != "mix_state";
+}
+
 }  // namespace
+
+std::vector<std::string> StrategyInfo::specs() const {
+  std::vector<std::string> list{name};
+  for (const std::string& each : candidates) list.push_back(name + ":" + each);
+  if (!candidates.empty()) return list;
+  for (const OptionInfo& option : options)
+    for (const std::string& word : option.words())
+      if (is_worth_trying(option) && word != option.default_value())
+        list.push_back(name + ":" + option.key + "=" + word);
+  return list;
+}
 
 StrategyTable StrategyTable::builtin() {
   StrategyTable table;

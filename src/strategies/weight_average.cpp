@@ -42,6 +42,10 @@ void average_round(Program& program, const World& world, const BucketPlan& bucke
                  .merge = merge});
 }
 
+TrafficFormula ring_round_traffic() {
+  return {.options = "algorithm=ring", .bytes = "2(N-1)/N/tau", .messages = "2(N-1)/tau*B"};
+}
+
 void add_state(Program& program, Due due, Merge merge) {
   // After all weights in issue order: the state is not needed before the next update.
   const std::vector<Exchange> weights = program.exchanges;

@@ -32,6 +32,8 @@ void average_weights(Program& program, const Partition& groups, const BucketPlan
 // Every bucket averaged over the world at the end of a step, for strategies with rounds.
 void average_round(Program& program, const World& world, const BucketPlan& buckets, Due due,
                    Merge merge);
+// What they send on rings, once in `tau` steps.
+TrafficFormula ring_round_traffic();
 
 // A copy of each weight exchange for the optimizer's state, merged by `merge` at `due`.
 void add_state(Program& program, Due due, Merge merge);

@@ -24,12 +24,17 @@ class Wfbp : public Strategy {
 }  // namespace
 
 StrategyInfo wfbp() {
-  return {.name = "wfbp",
-          .summary = "each layer's gradient leaves as soon as it is ready",
-          .paper = "Poseidon, arXiv:1706.03292",
-          .exact = true,
-          .options = {},
-          .make = [](const Options&) { return std::make_unique<Wfbp>(); }};
+  return {
+      .name = "wfbp",
+      .summary = "each layer's gradient leaves as soon as it is ready",
+      .paper = "Poseidon, arXiv:1706.03292",
+      .exact = true,
+      .page = {.idea = "Wait-free backpropagation: the gradient of a layer leaves as soon as "
+                       "backward has computed it, while backward goes on with the layer before.",
+               .when = "Few, large layers and a network of low latency. With many small layers "
+                       "each pays the latency of a message of its own: use [mg-wfbp](mg-wfbp.md)."},
+      .traffic = {ring_all_reduce_traffic()},
+      .make = [](const Options&) { return std::make_unique<Wfbp>(); }};
 }
 
 }  // namespace riffle::strategies

@@ -1,9 +1,8 @@
+#include "verify/report.h"
+
 #include <fmt/format.h>
 
 #include <array>
-
-#include "base/json.h"
-#include "riffle/verify.h"
 
 namespace riffle {
 
@@ -20,7 +19,7 @@ std::string print(const Problem& problem) {
   return fmt::format("{}: {}", where, problem.what);
 }
 
-std::string to_json(const Verification& verification) {
+Json json_of(const Verification& verification) {
   const auto optional = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
   Json json{{"strategy", verification.strategy},
             {"workers", verification.workers},
@@ -38,7 +37,11 @@ std::string to_json(const Verification& verification) {
                                 {"bucket", problem.bucket >= 0 ? Json(problem.bucket) : Json()},
                                 {"ranks", problem.ranks.ranks()},
                                 {"what", problem.what}});
-  return json.dump(1) + "\n";
+  return json;
+}
+
+std::string to_json(const Verification& verification) {
+  return json_of(verification).dump(1) + "\n";
 }
 
 }  // namespace riffle

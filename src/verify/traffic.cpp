@@ -37,11 +37,6 @@ bool differ(double a, double b) {
 
 }  // namespace
 
-static Bytes travels(const BucketPlan& buckets, const Exchange& exchange, DType dtype) {
-  return wire_bytes(payload_bytes(buckets[exchange.bucket], exchange.payload), dtype,
-                    exchange.wire);
-}
-
 void check_traffic(const Schedule& schedule, const World& world, std::vector<Problem>& problems) {
   if (world.cluster.fit) return;  // a formula without messages
   const CostModel cost(world.cluster);
@@ -80,24 +75,3 @@ void check_traffic(const Schedule& schedule, const World& world, std::vector<Pro
 }
 
 }  // namespace riffle::verifier
-
-namespace riffle {
-
-Traffic sent_per_step(const NamedStrategy& strategy, const World& world, const Trace& trace) {
-  const CostModel cost(world.cluster);
-  const BucketPlan buckets = strategy->buckets(trace, cost, world);
-  const int period = strategy->traits_with(world, buckets).period;
-  const int steps = period > 0 ? period : 32;
-  Traffic sum;
-  for (Step step = 0; step < steps; ++step)
-    for (const Exchange& exchange : strategy->program(step, world, buckets).exchanges) {
-      const Traffic each =
-          cost.traffic(exchange, verifier::travels(buckets, exchange, trace.dtype));
-      sum.bytes += each.bytes * exchange.group.size();
-      sum.messages += each.messages * exchange.group.size();
-    }
-  const double share = 1.0 / steps / world.size();
-  return {sum.bytes * share, sum.messages * share};
-}
-
-}  // namespace riffle

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "riffle/error.h"
-#include "riffle/simulate.h"
 
 namespace riffle {
 namespace {
@@ -21,10 +20,7 @@ Plan plan_on(const std::string& cluster, std::vector<std::string> specs = {}) {
   const StrategyTable table = StrategyTable::builtin();
   const Trace model = trace();
   if (specs.empty()) specs = candidate_specs(table);
-  return make_plan(model, parse_cluster(cluster), table, specs,
-                   [&](const NamedStrategy& strategy, const Cluster& on) {
-                     return simulate(model, on, strategy);
-                   });
+  return make_plan(model, parse_cluster(cluster), table, specs);
 }
 
 TEST(Plan, TriesEveryStrategyAndEverySpecIsValid) {
@@ -45,10 +41,23 @@ TEST(Plan, RanksByTimePerEffectiveStep) {
 
 // papers.md 4.2: tau_eff = tau - (1 - xi) d, 3.25 of 4 for the published parameters.
 TEST(Plan, MixingLateDiscountsAStep) {
-  const StrategyTable table = StrategyTable::builtin();
-  EXPECT_DOUBLE_EQ(effective_step(table.make("dasgd:tau=4,delay=1,merge=mix,xi=0.25")), 3.25 / 4);
-  EXPECT_DOUBLE_EQ(effective_step(table.make("dasgd:tau=4,delay=1")), 1);
-  EXPECT_DOUBLE_EQ(effective_step(table.make("sesgd")), 1);
+  const std::string mixing = "dasgd:tau=4,delay=1,merge=mix,xi=0.25";
+  const Plan plan =
+      plan_on("flat:8,latency=1us,bandwidth=1000Gbps", {mixing, "dasgd:tau=4,delay=1", "sesgd"});
+  ASSERT_EQ(plan.candidates.size(), 3U);
+  for (const Candidate& each : plan.candidates) {
+    const double worth = each.spec == mixing ? 3.25 / 4 : 1;
+    EXPECT_DOUBLE_EQ(each.effective_step, worth) << each.spec;
+    EXPECT_DOUBLE_EQ(each.per_effective_step / each.simulation.iteration, 1 / worth) << each.spec;
+  }
+}
+
+TEST(Plan, AStrategyWithoutCandidatesIsTriedWithEveryWordOfItsOptions) {
+  StrategyInfo info{.name = "mine", .summary = "", .make = {}};
+  info.options = {{"rule", "good|better|SIZE", ""}, {"mix_state", "false|true", ""}};
+  EXPECT_EQ(info.specs(), (std::vector<std::string>{"mine", "mine:rule=better"}));
+  info.candidates = {"rule=8MB"};
+  EXPECT_EQ(info.specs(), (std::vector<std::string>{"mine", "mine:rule=8MB"}));
 }
 
 TEST(Plan, NamesWhatLimitsTheBest) {

@@ -12,7 +12,7 @@ from tasks import batch, distance, flat, loss_of, momentum, perceptron
 
 import riffle
 
-EXACT = ["wfbp", "dear:bucket=1KiB", "mg-wfbp"]
+EXACT = [info.name for info in riffle.strategies() if info.exact] + ["dear:bucket=1KiB"]
 
 
 def train(rank, size, folder, cases):

@@ -11,17 +11,9 @@ from tasks import OPTIMIZERS, batch, distance, flat, loss_of, perceptron
 
 import riffle
 
-# Small buckets, so that a small model has several.
-EXACT = [
-    "bsp",
-    "single",
-    "wfbp",
-    "ddp:bucket=1KiB,first=512B",
-    "mg-wfbp",
-    "hierarchical",
-    "dear:bucket=1KiB",
-    "asc-wfbp",
-]
+# All of them, and small buckets, so that a small model has several.
+EXACT = [info.name for info in riffle.strategies() if info.exact]
+EXACT += ["ddp:bucket=1KiB,first=512B", "dear:bucket=1KiB"]
 BOUND = {torch.float64: 1e-10, torch.float32: 1e-5}
 STEPS = 50
 

@@ -3,6 +3,7 @@
 N replicas are trained by plain torch in this process; after (or before) their local updates the
 matrix X of their weights, a row per worker, becomes W X. The matrices and the moments at which they
 apply are those of the papers; only who is in which group is taken from the strategy's programs.
+`interpret` knows no paper and takes everything from the programs; a test compares the two.
 Nothing here uses the runtime, the simulators or the verifier.
 """
 
@@ -147,6 +148,60 @@ def ds_sync_delayed(
             mean = (sizes / sizes.sum()) @ snapshot
             x[who] += sizes[:, None] * (mean - snapshot)
         replicas.set_weights(partition_matrix(racks(step), replicas.workers) @ x)
+
+
+def interpret(replicas: Replicas, steps: int, program: Callable) -> None:
+    """The rules of riffle/program.h read aloud, for programs that mix weights: they hold for every
+    strategy, whatever its name. `program` gives the exchanges of one bucket by step."""
+    flights: list[tuple] = []  # an exchange, the step it is due in, the weights it left with
+    agreed = replicas.weights()  # of outer optimizers
+    velocity = torch.zeros_like(agreed)
+
+    def start(step: int, *points: str) -> None:
+        for exchange in program(step):
+            if exchange.start in points and len(exchange.group) > 1:
+                flights.append((exchange, step + exchange.due.steps, replicas.weights()))
+
+    def join(exchange: object, sent: torch.Tensor, x: torch.Tensor) -> None:
+        group, merge = exchange.group, exchange.merge
+        weights = torch.tensor(exchange.weights or [1.0] * len(group), dtype=torch.float64)
+        if exchange.collective == "shift":
+            mean = shift_matrix(len(group), exchange.shift) @ sent[group]
+        else:
+            mean = (weights / weights.sum() @ sent[group]).expand(len(group), -1)
+        if merge.kind == "replace":
+            x[group] = mean
+        elif merge.kind == "mix":
+            x[group] = merge.xi * x[group] + (1 - merge.xi) * mean
+        elif merge.kind == "correct":
+            scales = exchange.scales or [merge.scale] * len(group)
+            x[group] += torch.tensor(scales, dtype=torch.float64)[:, None] * (mean - sent[group])
+        else:
+            moved = agreed[group] - mean
+            velocity[group] = merge.momentum * velocity[group] + moved
+            agreed[group] -= merge.learning_rate * (moved + merge.momentum * velocity[group])
+            x[group] = agreed[group]
+
+    def merge_due(step: int, point: str) -> None:
+        others = []
+        x = replicas.weights()
+        for exchange, due, sent in flights:
+            if due == step and exchange.due.point == point:
+                join(exchange, sent, x)
+            else:
+                others.append((exchange, due, sent))
+        flights[:] = others
+        replicas.set_weights(x)
+
+    for step in range(steps):
+        merge_due(step, "before_forward")
+        replicas.backward(step)
+        start(step, "bucket_ready", "backward_done")
+        merge_due(step, "before_step")
+        replicas.update()
+        merge_due(step, "after_step")
+        start(step, "bucket_stepped", "step_done")
+    merge_due(steps, "before_forward")
 
 
 def disjoint(groups: Iterable[list[int]]) -> Groups:

@@ -278,7 +278,7 @@ TEST(Session, MakesBucketsFromMeasuredTimes) {
       EXPECT_GT(toy.session().buckets().size(), before) << spec;
       // The result does not depend on buckets.
       const World world(*options.cluster);
-      EXPECT_LT(test::distance(toy.weights(), test::reference(spec, world, 10)[engine.rank()]),
+      EXPECT_LT(test::distance(toy.weights(), (*test::reference(spec, world, 10))[engine.rank()]),
                 1e-12)
           << spec;
     });

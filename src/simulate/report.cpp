@@ -1,10 +1,8 @@
-#include "riffle/simulation.h"
-
-#include "base/json.h"
+#include "simulate/report.h"
 
 namespace riffle {
 
-std::string to_json(const Simulation& simulation) {
+Json json_of(const Simulation& simulation) {
   Json options = Json::object();
   for (const auto& [key, value] : simulation.options) options[key] = value;
   Json json{{"strategy", simulation.strategy},
@@ -25,7 +23,11 @@ std::string to_json(const Simulation& simulation) {
                                    {"bytes", bucket.bytes.count},
                                    {"start", bucket.start.count()},
                                    {"end", bucket.end.count()}});
-  return json.dump(1) + "\n";
+  return json;
+}
+
+std::string to_json(const Simulation& simulation) {
+  return json_of(simulation).dump(1) + "\n";
 }
 
 }  // namespace riffle

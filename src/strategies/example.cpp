@@ -1,7 +1,8 @@
+#include "strategies/example.h"
+
 #include <fmt/format.h>
 
 #include "riffle/error.h"
-#include "riffle/verify.h"
 #include "strategies/grouping.h"
 
 namespace riffle {
