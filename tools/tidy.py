@@ -133,12 +133,17 @@ def main(build: Path, seconds: float) -> int:
     deadline = time.monotonic() + seconds
 
     def look(item: tuple[str, Path]) -> str | None:
-        return tidy(build, item[0]) if time.monotonic() < deadline else None
+        if time.monotonic() >= deadline:
+            return None
+        complaint = tidy(build, item[0])
+        if not complaint:
+            item[1].touch()  # at once: this run may be cut off
+        return complaint
 
     looked = complained = 0
     seen: set[str] = set()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for (source, mark), complaint in zip(work, pool.map(look, work), strict=True):
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for (source, _), complaint in zip(work, pool.map(look, work), strict=True):
             if complaint is None:
                 continue
             looked += 1
@@ -146,8 +151,6 @@ def main(build: Path, seconds: float) -> int:
             if complaint:
                 complained += 1
                 print(only_new(complaint, seen), flush=True)
-            else:
-                mark.touch()
     left = f", {len(work) - looked} left for --all" if looked < len(work) else ""
     print(f"{looked} files looked at{left}")
     return 1 if complained else 0

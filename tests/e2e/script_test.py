@@ -1,6 +1,7 @@
 """What ./riffle promises: set-up on first use, nothing in the way later, clear words otherwise."""
 
 import os
+import shutil
 import signal
 import time
 import unittest
@@ -137,17 +138,94 @@ class Script(unittest.TestCase):
         status, stdout, stderr = self.project.run("test", "--fast")
         self.assertEqual((status, stdout), (2, ""))
         self.assertEqual(
-            stderr, "riffle: test: unknown option '--fast'; known: --quick --all --help\n"
+            stderr, "riffle: test: unknown option '--fast'; known: --quick --all --fresh --help\n"
         )
+        for words in (["--quick", "--fresh"], ["--all", "--quick"], ["--fresh"]):
+            status, stdout, stderr = self.project.run("test", *words)
+            self.assertEqual((status, stdout, stderr.count("\n")), (2, "", 1), stderr)
         environment = {**os.environ, "RIFFLE_PRESET": "relaese"}
         status, stdout, stderr = self.project.run("plan", env=environment)
         self.assertEqual((status, stdout), (2, ""))
         self.assertIn("no preset 'relaese'; known: release debug", stderr)
 
-    def test_the_test_verb_sums_up_and_says_how_to_repeat_what_failed(self):
+    def borrow_python(self):
         if not (ROOT / ".venv/ready").exists():
             self.skipTest("needs the Python environment that `tools/lint python` makes")
         (self.root / ".venv").symlink_to(ROOT / ".venv")
+        os.utime(
+            self.root / "tools/requirements.txt", (0, 0)
+        )  # it is as old as its .venv, or older
+
+    def test_all_tests_that_were_cut_off_go_on_where_they_were(self):
+        self.borrow_python()
+        started, proceed, ran = (self.project.folder / name for name in ("start", "go", "ran"))
+        self.project.write("good.sh", f"echo $1 >> {ran}\n")
+        self.project.write(
+            "slow.sh",
+            f"echo $1 >> {started}\n"
+            f"for i in $(seq 900); do [ -e {proceed} ] && exit; sleep 0.1; done; exit 1\n",
+        )
+        self.project.append(
+            "CMakeLists.txt",
+            "if(RIFFLE_BUILD_TESTS)\n  enable_testing()\n"
+            "  foreach(name one two)\n"
+            "    add_test(NAME ${name} COMMAND sh ${CMAKE_SOURCE_DIR}/good.sh ${name})\n"
+            "  endforeach()\n"
+            "  add_test(NAME slow COMMAND sh ${CMAKE_SOURCE_DIR}/slow.sh)\n"
+            '  set_tests_properties(slow PROPERTIES DEPENDS "one;two")\nendif()\n',
+        )
+        process = self.project.popen("test", "--all", start_new_session=True)
+        deadline = time.monotonic() + 100
+        while not started.exists():
+            self.assertLess(time.monotonic(), deadline, "the tests did not start")
+            self.assertIsNone(process.poll(), "ended early")
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+        _, stdout, stderr = finish(process)
+        self.assertIn("11 of 11 stages left", stdout, stderr)
+        self.assertEqual(sorted(ran.read_text().split()), ["one", "two"])
+
+        proceed.touch()
+        status, stdout, stderr = self.project.run("test", "--all")
+        lines = stdout.splitlines()
+        self.assertEqual(status, 0, stdout + stderr)
+        self.assertRegex(lines[0], "lint format .* passed earlier")
+        self.assertRegex(stdout, "build release .* left\n")  # what lies there may be older
+        self.assertRegex(stdout, "tests release .* left, but for 2 tests that passed earlier\n")
+        self.assertIn("8 of 11 stages left", stdout)
+        self.assertRegex(stdout, "ok +tests release .* 3 passed, 0 failed, 0 skipped; 2 of them")
+        # In the other two presets they ran for the first time.
+        self.assertEqual(sorted(ran.read_text().split()), ["one"] * 3 + ["two"] * 3)
+        self.assertEqual(lines[-2], "5 of these passed in earlier runs, of the same sources")
+        self.assertEqual(lines[-1], "17 passed, 0 failed")
+
+        status, stdout, stderr = self.project.run("test", "--all")
+        self.assertIn("0 of 11 stages left", stdout)
+        self.assertEqual((status, stdout.splitlines()[-1]), (0, "17 passed, 0 failed"), stderr)
+        self.assertEqual(len(ran.read_text().split()), 6)
+
+        records = self.root / "build/test/passed"
+        shutil.copytree(records, self.project.folder / "kept")
+        self.assertIn("11 of 11 stages left", self.plan_of("--all", "--fresh"))
+        shutil.rmtree(records)
+        shutil.copytree(self.project.folder / "kept", records)
+        self.assertIn("0 of 11 stages left", self.plan_of("--all"))
+        self.project.write("cli/new.h", "#pragma once\n")
+        self.assertIn("11 of 11 stages left", self.plan_of("--all"))
+
+    def plan_of(self, *words: str) -> str:
+        """What is said first; the run is then cut off."""
+        process = self.project.popen("test", *words, start_new_session=True)
+        lines = []
+        while not lines or "stages left" not in lines[-1]:
+            lines.append(process.stdout.readline())
+            self.assertTrue(lines[-1], "ended early")
+        os.killpg(process.pid, signal.SIGKILL)
+        finish(process)
+        return lines[-1]
+
+    def test_the_test_verb_sums_up_and_says_how_to_repeat_what_failed(self):
+        self.borrow_python()
         self.project.append(
             "CMakeLists.txt",
             "if(RIFFLE_BUILD_TESTS)\n  enable_testing()\n"
