@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RIFFLE = ROOT / "build/release/bin/riffle"
+RIFFLE = os.environ.get("RIFFLE_COMMAND", str(ROOT / "build/release/bin/riffle"))
 
 # What every host runs: clients measure and write a file, servers answer one client.
 SCRIPT = """

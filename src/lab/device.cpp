@@ -46,21 +46,31 @@ void bring_up(int socket, const char* name) {
   if (ioctl(socket, SIOCSIFFLAGS, &request) != 0) fail("bringing an interface up");
 }
 
-// What leaves in one piece; only netlink can set it.
+struct Attribute {
+  rtattr head;
+  std::uint32_t value;
+};
+
+Attribute attribute(unsigned short type, int value) {
+  return {.head = {.rta_len = sizeof(Attribute), .rta_type = type},
+          .value = static_cast<std::uint32_t>(value)};
+}
+
+// What leaves in one piece, and how many pieces the kernel keeps; in a user namespace only netlink
+// may set it.
 void limit_frames(int frame) {
   struct {
     nlmsghdr header;
     ifinfomsg info;
-    rtattr attribute;
-    std::uint32_t value;
+    Attribute frame;
+    Attribute queue;
   } message{};
   message.header.nlmsg_len = sizeof message;
   message.header.nlmsg_type = RTM_NEWLINK;
   message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
   message.info.ifi_index = static_cast<int>(if_nametoindex(device_name));
-  message.attribute.rta_len = RTA_LENGTH(sizeof message.value);
-  message.attribute.rta_type = IFLA_GSO_MAX_SIZE;
-  message.value = static_cast<std::uint32_t>(frame);
+  message.frame = attribute(IFLA_GSO_MAX_SIZE, frame);
+  message.queue = attribute(IFLA_TXQLEN, queue_length);
   const Descriptor netlink(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (send(netlink.get(), &message, sizeof message, 0) != sizeof message) fail("using netlink");
   struct {
@@ -119,8 +129,6 @@ Descriptor make_device(const DeviceOptions& options) {
   if (ioctl(any.get(), SIOCSIFNETMASK, &request) != 0) fail("setting a netmask");
   request.ifr_mtu = mtu;
   if (ioctl(any.get(), SIOCSIFMTU, &request) != 0) fail("setting an MTU");
-  request.ifr_qlen = queue_length;
-  if (ioctl(any.get(), SIOCSIFTXQLEN, &request) != 0) fail("setting a queue's length");
   limit_frames(options.frame);
   bring_up(any.get(), device_name);
   return tun;

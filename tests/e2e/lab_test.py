@@ -12,6 +12,7 @@ import uuid
 from pathlib import Path
 
 RIFFLE = os.environ.get("RIFFLE_COMMAND", "riffle")
+WORKER = os.environ.get("RIFFLE_WORKER", "riffle-worker")
 FLAT = "flat:3,latency=2ms,bandwidth=100Mbps"
 
 
@@ -145,6 +146,28 @@ print(n)'; fi"""
         while left := left_of(marker, namespaces):
             self.assertLess(time.monotonic(), deadline, left)
             time.sleep(0.1)
+
+    def test_emulated_workers_take_at_least_their_time(self):
+        trace = {
+            "riffle": "trace", "version": 1, "model": "tiny", "dtype": "f32", "batch": 1,
+            "layers": [
+                {"name": f"layer{i}", "elements": 50_000, "forward": 0.002, "backward": 0.004}
+                for i in range(4)
+            ],
+        }  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "tiny.json"
+            file.write_text(json.dumps(trace))
+            worker = [WORKER, "--trace", file, "--steps", "4", "--warmup", "1"]
+            done = lab(
+                "flat:3,latency=2ms,bandwidth=100Mbps,slow=1*2", "--dilate", "2", "--shrink", "5",
+                "--", *worker, "--strategy", "wfbp", "--strategy", "dasgd",
+            )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = [json.loads(line[4:]) for line in done.stdout.splitlines()]
+        self.assertEqual([each["strategy"] for each in results], ["wfbp", "dasgd"])
+        # All wait for the slow one, which takes 48 ms.
+        self.assertGreaterEqual(results[0]["seconds_per_step"], 0.048)
 
     def test_check_measures_every_pair(self):
         done = lab("flat:2,latency=2ms,bandwidth=20Mbps", "--check", "--format", "json")
