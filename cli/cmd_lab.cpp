@@ -192,12 +192,14 @@ void add_lab(CLI::App& app) {
       ->add_option("--shrink", arguments->shrink,
                    "messages carry 1/S of their bytes, links 1/S of their rate")
       ->check(CLI::Range(1.0, 1'000'000.0));
-  command->add_option("--events", arguments->events,
-                      "changes while it runs: at=2s,link=rack1,bandwidth=100Mbps | "
-                      "at=3s,link=worker2,cut | at=4s,link=worker2,repair | "
-                      "at=0s,link=worker*,loss=1%,jitter=1ms | at=1s,link=rack0,load=300Mbps | "
-                      "at=5s,worker=3,slow=4 (emulated compute), or a file with a change a line; "
-                      "repeatable");
+  command
+      ->add_option("--events", arguments->events,
+                   "changes while it runs: at=2s,link=rack1,bandwidth=100Mbps | "
+                   "at=3s,link=worker2,cut | at=4s,link=worker2,repair | "
+                   "at=0s,link=worker*,loss=1%,jitter=1ms | at=1s,link=rack0,load=300Mbps | "
+                   "at=5s,worker=3,slow=4 (emulated compute), or a file with a change a line; "
+                   "repeatable")
+      ->allow_extra_args(false);
   command->add_option("--ranks-per-host", arguments->ranks_per_host, "workers on each host")
       ->check(CLI::Range(1, most_workers))
       ->capture_default_str();
