@@ -1,12 +1,14 @@
 """All-reduce between hosts: Riffle beside Gloo and Open MPI, over TCP, on one machine.
 
-    sudo python3 bench/network_allreduce.py [--hosts 2,4] [--sizes 4KiB,...] [--calls 200]
+    python3 bench/network_allreduce.py [--hosts 2,4] [--sizes 4KiB,...] [--calls 200]
+        [--latency 2.5ms] [--bandwidth 1Gbps] [--dilate 8]
 
-Every worker runs in a network namespace of its own (198.18.0.0/24, veth, a bridge; reno inside),
-so that nobody can use shared memory. Contenders run block by block in a random order, each block
+Every worker runs on a host of `riffle lab`, so that nobody can use shared memory; without --latency
+packets move as fast as the switch can. With --dilate times are those of the true network.
+Contenders run block by block in a random order, each block
 several calls, so that all meet the same moods of the machine; a call lasts from when its last
 worker calls until its last worker has the result. Gloo runs under SCHED_BATCH, without which it is
-slower on shared cores. Namespaces are removed at the end.
+slower on shared cores.
 """
 
 import argparse
@@ -22,11 +24,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / "build/release/bin"
-CONGESTION = "/proc/sys/net/ipv4/tcp_congestion_control"
 ROUNDS = 4
 WARM_UP = 3
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20}
@@ -43,55 +45,49 @@ def say(text):
         print(f"\r{text:60}\r", end="", file=sys.stderr, flush=True)
 
 
-def shell(command):
-    subprocess.run(["sh", "-ec", command], check=True)
-
-
 class Hosts:
-    """Namespaces, joined by a bridge in one more of them."""
+    """A lab whose hosts wait for what we run on them."""
 
-    def __init__(self, count):
-        self.names = [f"riffle-bench-{os.getpid()}-{i}" for i in range(count)]
-        self.switch = f"riffle-bench-{os.getpid()}-switch"
+    def __init__(self, count, arguments, folder):
+        self.count = count
+        self.folder = folder / f"hosts-{count}"
+        self.folder.mkdir()
+        wait = f"echo $$ > {self.folder}/$RANK.new; mv {self.folder}/$RANK.new {self.folder}/$RANK"
+        spec = f"flat:{count},latency={arguments.latency},bandwidth={arguments.bandwidth}"
+        options = ["--dilate", str(arguments.dilate), "--force"]
+        self.command = [str(BIN / "riffle"), "lab", spec, *options]
+        self.command += ["--", "sh", "-c", f"{wait}; exec sleep 86400"]
 
     def __enter__(self):
-        shell(f"ip netns add {self.switch}; ip -n {self.switch} link add bridge type bridge")
-        shell(f"ip -n {self.switch} link set bridge up")
-        for i, name in enumerate(self.names):
-            shell(
-                f"""ip netns add {name}
-                ip -n {self.switch} link add port{i} type veth peer name eth0 netns {name}
-                ip -n {self.switch} link set port{i} master bridge up
-                ip -n {name} link set lo up
-                ip -n {name} addr add {self.address(i)}/24 dev eth0
-                ip -n {name} link set eth0 up
-                ip netns exec {name} sh -c 'echo reno > {CONGESTION}'"""
-            )
+        self.lab = subprocess.Popen(self.command)
+        deadline = time.monotonic() + 60
+        while sum(path.name.isdigit() for path in self.folder.iterdir()) < self.count:
+            if self.lab.poll() is not None or time.monotonic() > deadline:
+                sys.exit("network_allreduce: the lab did not start")
+            time.sleep(0.05)
+        self.processes = [(self.folder / str(i)).read_text().strip() for i in range(self.count)]
         return self
 
     def __exit__(self, *_):
-        for name in [*self.names, self.switch]:
-            subprocess.run(["ip", "netns", "delete", name], check=False)
+        self.lab.terminate()
+        self.lab.wait()
 
     @staticmethod
     def address(host):
         return f"198.18.0.{host + 1}"
 
     def inside(self, host):
-        """What to put before a command. Hosts have names of their own, as Open MPI expects."""
-        name = f'hostname bench{host}; exec "$@"'
-        return ["ip", "netns", "exec", self.names[host], "unshare", "--uts", "sh", "-c", name, "sh"]
+        """What to put before a command."""
+        return ["nsenter", "-t", self.processes[host], "--net", "--mount", "--uts", "--"]
 
 
 def mpirun_options(hosts, folder):
     """So that mpirun starts its helpers in the namespaces, and all goes over their interfaces."""
-    agent = folder / f"agent-{len(hosts.names)}"
-    cases = "".join(
-        f"{hosts.address(i)}) host={i} netns={name};;\n" for i, name in enumerate(hosts.names)
-    )
+    agent = folder / f"agent-{hosts.count}"
+    cases = "".join(f"{hosts.address(i)}) pid={pid};;\n" for i, pid in enumerate(hosts.processes))
     agent.write_text(
         f"#!/bin/sh\ncase $1 in\n{cases}esac\nshift\n"
-        'exec ip netns exec $netns unshare --uts sh -c "hostname bench$host; $*"\n'
+        'exec nsenter -t $pid --net --mount --uts -- sh -c "$*"\n'
     )
     agent.chmod(0o700)
     options = {
@@ -109,7 +105,7 @@ class Contender:
 
     def __init__(self, name, hosts, folder, python):
         self.name = name
-        self.count = len(hosts.names)
+        self.count = hosts.count
         path = str(folder / f"{name}-{self.count}")
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path)
@@ -131,6 +127,7 @@ class Contender:
             "RIFFLE_STORE": f"{hosts.address(0)}:29000",
             "RIFFLE_JOB": "bench",
             "RIFFLE_TOKEN": secrets.token_hex(16),
+            "RIFFLE_MACHINE_RANKS": str(self.count),
         }
         for rank in range(self.count):
             yield subprocess.Popen(
@@ -187,7 +184,7 @@ class Contender:
 
 def measure(count, arguments, names, sizes, folder):
     cells = {(name, size): [] for name in names for size in sizes}
-    with Hosts(count) as hosts, contextlib.ExitStack() as running:
+    with Hosts(count, arguments, folder) as hosts, contextlib.ExitStack() as running:
         contenders = {}
         for name in names:
             contenders[name] = Contender(name, hosts, folder, arguments.python)
@@ -200,7 +197,7 @@ def measure(count, arguments, names, sizes, folder):
                 say(f"{count} hosts, round {turn + 1} of {ROUNDS}: {name}, {size} bytes")
                 calls = arguments.calls if size < 2**20 else max(8, arguments.calls // 10)
                 times = contenders[name].run(size, WARM_UP + (calls + ROUNDS - 1) // ROUNDS)
-                cells[name, size] += times[WARM_UP:]
+                cells[name, size] += [time / arguments.dilate for time in times[WARM_UP:]]
     say("")
     return cells
 
@@ -227,12 +224,15 @@ def main():
     parser.add_argument("--sizes", default="4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,64MiB")
     parser.add_argument("--against", default="gloo,openmpi")
     parser.add_argument("--calls", type=int, default=200)
+    parser.add_argument("--latency", default="0ms")
+    parser.add_argument("--bandwidth", default="100Gbps")
+    parser.add_argument("--dilate", type=float, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--python", default=shutil.which("python3"), help="one that has torch")
     parser.add_argument("--format", choices=["table", "json"], default="table")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
-        sys.exit("network_allreduce: network namespaces need root")
+        sys.exit("network_allreduce: entering the hosts of a lab needs root")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("network_allreduce: told to stop"))
     names = ["riffle", *filter(None, arguments.against.split(","))]
     sizes = [size_of(text) for text in arguments.sizes.split(",")]

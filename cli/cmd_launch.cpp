@@ -1,9 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <map>
-#include <thread>
 
 #include "commands.h"
 #include "common.h"
@@ -12,6 +7,7 @@
 #include "process/supervise.h"
 #include "riffle/error.h"
 #include "riffle/launch_environment.h"
+#include "worker_environment.h"
 
 namespace riffle::cli {
 namespace {
@@ -25,59 +21,9 @@ struct Arguments {
   std::vector<std::string> command;
 };
 
-using Environment = std::map<std::string, std::string>;
-
-Environment inherited() {
-  Environment result;
-  for (char** one = environ; *one != nullptr; ++one) {
-    const std::string_view text = *one;
-    const std::size_t equals = text.find('=');
-    if (equals != std::string_view::npos)
-      result.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return result;
-}
-
 // A port that is free now, for torch's own rendezvous in the workers.
 int free_port() {
   return store::local_address(store::listen_on({"127.0.0.1", 0}).get()).port;
-}
-
-// What torchrun sets, and ours; the same for all ranks.
-Environment of_job(const Arguments& arguments, const StoreAddress& store,
-                   const std::string& token) {
-  Environment result = inherited();
-  const std::string workers = std::to_string(arguments.workers);
-  const std::string job = fmt::format("riffle-{}", getpid());
-  const int port = arguments.master_port > 0 ? arguments.master_port : free_port();
-  const Environment ours = {{"WORLD_SIZE", workers},
-                            {"LOCAL_WORLD_SIZE", workers},
-                            {"GROUP_RANK", "0"},
-                            {"GROUP_WORLD_SIZE", "1"},
-                            {"ROLE_NAME", "default"},
-                            {"ROLE_WORLD_SIZE", workers},
-                            {"MASTER_ADDR", store.host},
-                            {"MASTER_PORT", std::to_string(port)},
-                            {"TORCHELASTIC_RUN_ID", job},
-                            {"TORCHELASTIC_RESTART_COUNT", "0"},
-                            {"TORCHELASTIC_MAX_RESTARTS", "0"},
-                            {"RIFFLE_LAUNCHER", "riffle"},
-                            {"RIFFLE_JOB", job},
-                            {"RIFFLE_STORE", print(store)},
-                            {"RIFFLE_TOKEN", token}};
-  for (const auto& [name, value] : ours) result.insert_or_assign(name, value);
-  // Workers share the cores; torch's default, all of them for each, is slower than one.
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  result.emplace("OMP_NUM_THREADS", std::to_string(std::max(1, cores / arguments.workers)));
-  return result;
-}
-
-std::vector<std::string> of_rank(Environment environment, int rank) {
-  for (const char* name : {"RANK", "LOCAL_RANK", "ROLE_RANK"})
-    environment.insert_or_assign(name, std::to_string(rank));
-  std::vector<std::string> result;
-  for (const auto& [name, value] : environment) result.push_back(fmt::format("{}={}", name, value));
-  return result;
 }
 
 void run(const Arguments& arguments) {
@@ -101,9 +47,17 @@ void run(const Arguments& arguments) {
   serve.max_clients = 64 + 8 * arguments.workers;
   const StoreServer store(serve);
 
-  const Environment environment = of_job(arguments, store.address(), serve.token);
+  const JobShape shape{
+      .workers = arguments.workers,
+      .per_host = arguments.workers,
+      .master = store.address().host,
+      .master_port = arguments.master_port > 0 ? arguments.master_port : free_port()};
+  Environment environment = job_environment(shape);
+  environment.insert_or_assign("RIFFLE_LAUNCHER", "riffle");
+  environment.insert_or_assign("RIFFLE_STORE", print(store.address()));
+  environment.insert_or_assign("RIFFLE_TOKEN", serve.token);
   for (int rank = 0; rank < arguments.workers; ++rank)
-    options.environments.push_back(of_rank(environment, rank));
+    options.environments.push_back(rank_environment(environment, shape, rank));
   const Outcome outcome = supervise(options);
   if (!outcome.reason.empty()) fmt::print(stderr, "riffle: {}\n", outcome.reason);
   if (outcome.exit_code != 0) throw Exit{outcome.exit_code};

@@ -132,10 +132,11 @@ void add_simulate(CLI::App& app) {
       ->add_option("--warmup", arguments->options.warmup,
                    "steps before those (default: until pipelines are full)")
       ->check(CLI::Range(0, 1'000'000));
-  command->add_option("--events", arguments->events,
-                      "changes while it runs: at=2s,link=rack1,bandwidth=100Mbps | "
-                      "at=3s,link=worker2,cut | at=4s,link=worker2,repair | "
-                      "at=5s,worker=3,slow=4, or a file with a change a line; repeatable");
+  command->add_option(
+      "--events", arguments->events,
+      "changes while it runs: at=2s,link=rack1,bandwidth=100Mbps | "
+      "at=3s,link=worker2,cut | at=4s,link=worker2,repair | at=1s,link=rack0,load=300Mbps | "
+      "at=5s,worker=3,slow=4, or a file with a change a line; repeatable");
   add_drawing_options(*command, *arguments);
   arguments->output.add_to(*command);
   command->footer(

@@ -7,6 +7,7 @@ namespace riffle::cli {
 
 void add_bench(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_lab(CLI::App& app);
 void add_launch(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_simulate(CLI::App& app);

@@ -44,6 +44,10 @@ GetVariable process_environment();
 // then Open MPI, then PMI, then Slurm.
 std::optional<LaunchEnvironment> read_launch_environment(const GetVariable& get);
 
+// Ranks that share the cores of this machine although they are on different (emulated) hosts; 1
+// where nobody says so.
+int ranks_on_machine(const GetVariable& get);
+
 std::string print(const LaunchEnvironment& environment);  // one line, without the token
 
 // Every variable the project reads.

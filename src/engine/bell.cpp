@@ -2,7 +2,10 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <thread>
+
+#include "riffle/launch_environment.h"
 
 namespace riffle {
 
@@ -29,7 +32,7 @@ void pause() {
 }  // namespace
 
 bool crowded(int ranks_on_host) {
-  return ranks_on_host > usable_cores();
+  return std::max(ranks_on_host, ranks_on_machine(process_environment())) > usable_cores();
 }
 
 Patience Patience::of(bool crowded) {

@@ -42,7 +42,8 @@ struct alignas(64) Bell {
   }
 };
 
-// Whether more ranks are on this host than cores that this process may use.
+// Whether more ranks are on this host, or on the machine that emulates it, than cores that this
+// process may use.
 bool crowded(int ranks_on_host);
 
 // How long to look before sleeping. Spinning helps only when every rank of the host has a core of

@@ -50,6 +50,7 @@ constexpr EnvironmentVariable variables[] = {
     {"RIFFLE_TOKEN", "ours: the job's token, the same for all ranks; best 32 random characters"},
     {"RIFFLE_JOB", "ours: name of the job, instead of the launcher's"},
     {"RIFFLE_LAUNCHER", "ours: set by a launcher that runs the store itself"},
+    {"RIFFLE_MACHINE_RANKS", "ours: ranks that share this machine's cores, as a lab's hosts do"},
 };
 
 // Names become part of a socket's name and of keys.
@@ -159,6 +160,11 @@ std::optional<LaunchEnvironment> read_launch_environment(const GetVariable& gett
                  : found->secret.empty() ? fmt::format("{}@{}", result.job, result.store.port)
                                          : found->secret;
   return result;
+}
+
+int ranks_on_machine(const GetVariable& getter) {
+  constexpr std::int64_t most = 1 << 20;
+  return static_cast<int>(Variables(getter).number("RIFFLE_MACHINE_RANKS", 1, most).value_or(1));
 }
 
 std::string print(const LaunchEnvironment& environment) {

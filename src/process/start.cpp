@@ -52,10 +52,23 @@ void become(char* const* command, char* const* environment, int input, int outpu
   execvpe(command[0], command, environment);
 }
 
+// Says on the worker's standard error why not.
+bool prepared(const std::function<void()>& prepare, int error) {
+  try {
+    prepare();
+    return true;
+  } catch (const std::exception& problem) {
+    const std::string text = fmt::format("{}\n", problem.what());
+    static_cast<void>(!write(error, text.data(), text.size()));
+    return false;
+  }
+}
+
 }  // namespace
 
 Started start_process(const std::vector<std::string>& command,
-                      const std::vector<std::string>& environment) {
+                      const std::vector<std::string>& environment,
+                      const std::function<void()>& prepare) {
   const auto arguments = pointers(command);
   const auto variables = pointers(environment);
   const Descriptor input(open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -66,6 +79,7 @@ Started start_process(const std::vector<std::string>& command,
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error(fmt::format("cannot start: {}", std::strerror(errno)));
   if (pid == 0) {
+    if (prepare && !prepared(prepare, error.write_end.get())) _exit(127);
     become(arguments.data(), variables.data(), input.get(), output.write_end.get(),
            error.write_end.get(), parent);
     const int code = errno;

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,11 @@ struct Started {
 };
 
 // `environment` is all of it, as "NAME=value". Standard input is empty. The process is killed when
-// the calling thread ends. UsageError when the command cannot be run.
+// the calling thread ends. `prepare` runs in the new process before the command does, e.g. to bring
+// it to another namespace; where there are several threads it may only do what is safe after fork.
+// UsageError when the command cannot be run.
 Started start_process(const std::vector<std::string>& command,
-                      const std::vector<std::string>& environment);
+                      const std::vector<std::string>& environment,
+                      const std::function<void()>& prepare = {});
 
 }  // namespace riffle

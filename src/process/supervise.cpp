@@ -100,8 +100,10 @@ class Supervisor {
 
  private:
   void start(int rank) {
+    const auto prepare = [&] { options_.prepare(rank); };
     Started started =
-        start_process(options_.command, options_.environments[static_cast<std::size_t>(rank)]);
+        start_process(options_.command, options_.environments[static_cast<std::size_t>(rank)],
+                      options_.prepare ? prepare : std::function<void()>());
     Worker& worker = workers_.emplace_back(Worker{.rank = rank, .pid = started.pid});
     worker.sources.push_back(
         {std::move(started.output), LineBuffer([this, rank](std::string_view line) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ struct SuperviseOptions {
   std::vector<std::string> command;
   // The whole environment of each worker, by rank.
   std::vector<std::vector<std::string>> environments;
+  // Runs in a worker's process before the command does (start_process).
+  std::function<void(int rank)> prepare = {};
   // From the polite signal (SIGTERM) to SIGKILL.
   std::chrono::milliseconds grace{5000};
   // Readable when whoever we work for is gone: then everything ends at once. -1: nobody.

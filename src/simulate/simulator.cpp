@@ -103,13 +103,14 @@ void Simulator::schedule_changes(const std::vector<Change>& changes) {
   changes_ = changes;
   for (std::size_t i = 0; i < changes_.size(); ++i) {
     const Change& change = changes_[i];
-    if (change.worker >= cluster_.size())
-      usage_error("event {}: worker {} is not in 0..{}", print(change), change.worker,
-                  cluster_.size() - 1);
-    if (!change.link.empty()) {
-      const int up = link_up(change);
+    if (change.loss || change.jitter)
+      usage_error("event {}: {} is not simulated; riffle lab emulates it", print(change),
+                  change.loss ? "loss=" : "jitter=");
+    for (const LinkId link : links_of(change, cluster_)) {
+      const int up = way_up(link);
       network_.declare_variable(up);
       network_.declare_variable(up + 1);
+      variables_.try_emplace(up, Variable{.bandwidth = network_.bandwidth(up)});
     }
     if (change.at.count() > 0)
       queue_.push(change.at.count(), Happening::change, static_cast<int>(i));
@@ -118,42 +119,30 @@ void Simulator::schedule_changes(const std::vector<Change>& changes) {
     if (change.at.count() == 0) apply(change);
 }
 
-int Simulator::link_up(const Change& change) const {
-  std::vector<std::string> known;
-  for (std::size_t d = 1; d < cluster_.domains.size(); ++d) {
-    known.push_back(cluster_.domains[d].name);
-    if (known.back() == change.link) return network_.domain_link(static_cast<int>(d), Network::kUp);
-  }
-  if (cluster_.fit) usage_error("event {}: a fit has no links", print(change));
-  const std::string prefix = "worker";
-  if (change.link.starts_with(prefix)) {
-    const auto rank = parse_integer(std::string_view(change.link).substr(prefix.size()),
-                                    "event " + print(change));
-    if (rank >= 0 && rank < cluster_.size())
-      return Network::worker_link(static_cast<Rank>(rank), Network::kUp);
-  }
-  known.push_back("worker0");
-  usage_error("event {}: {}", print(change), unknown_name("link", change.link, known));
+int Simulator::way_up(LinkId link) const {
+  return link.uplink ? network_.domain_link(link.index, Network::kUp)
+                     : Network::worker_link(link.index, Network::kUp);
 }
 
 void Simulator::apply(const Change& change) {
   if (change.link.empty()) return workers_.set_slow(change.worker, *change.slow);
-  const int up = link_up(change);
+  for (const LinkId link : links_of(change, cluster_)) apply(change, link);
+}
+
+// Traffic of others is a constant rate that our flows do not get.
+void Simulator::apply(const Change& change, LinkId link) {
+  const int up = way_up(link);
   if (change.latency) network_.set_latency(up, change.latency->count());
-  for (const int link : {up, up + 1}) {
-    if (change.bandwidth) {
-      before_cut_.erase(link);
-      network_.set_bandwidth(link, change.bandwidth->bytes_per_second);
-    }
-    if (change.cut) {
-      before_cut_.emplace(link, network_.bandwidth(link));
-      network_.set_bandwidth(link, 0);
-    }
-    if (const auto before = before_cut_.find(link); change.repair && before != before_cut_.end()) {
-      network_.set_bandwidth(link, before->second);
-      before_cut_.erase(before);
-    }
-  }
+  Variable& state = variables_.at(up);
+  if (change.bandwidth) state.bandwidth = change.bandwidth->bytes_per_second;
+  if (change.load) state.load = change.load->bytes_per_second;
+  if (change.bandwidth || change.repair) state.cut = false;
+  if (change.cut) state.cut = true;
+  if (state.load >= state.bandwidth)
+    usage_error("event {}: others take {} of {}; nothing is left", print(change),
+                spell(Bandwidth{state.load}), spell(Bandwidth{state.bandwidth}));
+  for (const int way : {up, up + 1})
+    network_.set_bandwidth(way, state.cut ? 0 : state.bandwidth - state.load);
 }
 
 }  // namespace riffle

@@ -31,7 +31,8 @@ class Simulator {
   std::shared_ptr<const StepPlan> plan_of(Step step);
   void schedule_changes(const std::vector<Change>& changes);
   void apply(const Change& change);
-  [[nodiscard]] int link_up(const Change& change) const;
+  void apply(const Change& change, LinkId link);
+  [[nodiscard]] int way_up(LinkId link) const;
 
   const Trace& trace_;
   const Cluster& cluster_;
@@ -46,7 +47,12 @@ class Simulator {
   std::map<Step, std::shared_ptr<const StepPlan>> plans_;  // of one period
   std::vector<std::pair<double, double>> traffic_;         // bytes and messages of each step
   std::vector<Change> changes_;
-  std::map<int, double> before_cut_;
+  struct Variable {
+    double bandwidth = 0;
+    double load = 0;  // of others
+    bool cut = false;
+  };
+  std::map<int, Variable> variables_;  // links that change, by their way up
   Workers workers_;
   bool started_ = false;
   std::int64_t events_ = 0;

@@ -62,18 +62,10 @@ void work(const FarWorld& world, const Case& each, Rank rank, Report& report) {
 }
 
 void strike(const FarWorld& world, const Workers& workers, Fault fault) {
-  switch (fault) {
-    case Fault::killed:
-      return workers.signal(victim, SIGKILL);
-    case Fault::stopped:
-      return workers.signal(victim, SIGSTOP);
-    case Fault::cut:
-      return world.hosts().cut(victim, Hosts::Cut::both);
-    case Fault::cut_to:
-      return world.hosts().cut(victim, Hosts::Cut::to);
-    case Fault::cut_from:
-      return world.hosts().cut(victim, Hosts::Cut::from);
-  }
+  if (fault == Fault::killed) return workers.signal(victim, SIGKILL);
+  if (fault == Fault::stopped) return workers.signal(victim, SIGSTOP);
+  if (fault != Fault::cut_from) world.lab().cut_to(victim);
+  if (fault != Fault::cut_to) world.lab().cut_from(victim);
 }
 
 class FarFailure : public testing::TestWithParam<Case> {};

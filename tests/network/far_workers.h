@@ -1,6 +1,7 @@
-// Workers on hosts that are network namespaces of this machine.
+// Workers on the hosts of a lab.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -8,18 +9,19 @@
 #include <memory>
 #include <string>
 
+#include "lab/lab.h"
 #include "riffle/collective.h"
 #include "support/collective_reference.h"
-#include "support/hosts.h"
 #include "support/workers.h"
 
 namespace riffle::test {
 
 // Skips a test where there can be no hosts.
-#define NEEDS_HOSTS()                                                                         \
-  do {                                                                                        \
-    if (!ucx_is_available()) GTEST_SKIP() << "built without UCX";                             \
-    if (const std::string reason = Hosts::missing(); !reason.empty()) GTEST_SKIP() << reason; \
+#define NEEDS_HOSTS()                                                                       \
+  do {                                                                                      \
+    if (!ucx_is_available()) GTEST_SKIP() << "built without UCX";                           \
+    if (geteuid() != 0) GTEST_SKIP() << "hosts of these tests need root";                   \
+    if (const std::string reason = lab::missing(); !reason.empty()) GTEST_SKIP() << reason; \
   } while (false)
 
 // An engine and its store.
@@ -30,20 +32,24 @@ struct FarEngine {
 
 class FarWorld {
  public:
-  // Ranks are placed host by host.
+  // Ranks are placed host by host. Packets take as long as they do, or one_way.
   FarWorld(int hosts, int per_host, Seconds one_way = Seconds(0))
-      : hosts_(hosts, one_way),
+      : FarWorld(parse_cluster(
+                     fmt::format("flat:{},latency={},bandwidth=10Gbps", hosts, spell(one_way))),
+                 per_host) {}
+  FarWorld(const Cluster& cluster, int per_host)
+      : lab_({.cluster = cluster, .calibrate = cluster.latency(0, 1) > Seconds(0)}),
         per_host_(per_host),
-        size_(hosts * per_host),
-        store_(Hosts::address(0), [this] { hosts_.enter(0); }) {}
+        size_(cluster.size() * per_host),
+        store_(lab::address_of(0), [this] { lab_.hosts().enter(0); }) {}
 
   [[nodiscard]] int size() const { return size_; }
-  [[nodiscard]] const Hosts& hosts() const { return hosts_; }
+  [[nodiscard]] const lab::Lab& lab() const { return lab_; }
   [[nodiscard]] int host_of(Rank rank) const { return rank / per_host_; }
 
   // For a worker's process: goes to the rank's host and joins.
   [[nodiscard]] FarEngine join(Rank rank, const EngineOptions& options = {}) const {
-    hosts_.enter(host_of(rank));
+    lab_.hosts().enter(host_of(rank));
     FarEngine made;
     made.store = std::make_unique<Store>(store_.options());
     UcxOptions ucx;
@@ -67,7 +73,7 @@ class FarWorld {
   }
 
  private:
-  Hosts hosts_;
+  lab::Lab lab_;
   int per_host_;
   int size_;
   StoreProcess store_;

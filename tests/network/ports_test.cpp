@@ -77,14 +77,14 @@ void molest(const Port& port, bool tcp, Random& random) {
 
 // The stranger is on the host itself: nobody is nearer.
 int attack(const FarWorld& world, int host) {
-  world.hosts().enter(host);
+  world.lab().hosts().enter(host);
   Random random(3);
   int attacked = 0;
   for (const bool tcp : {true, false})
     for (const Port& port : bound_ports(tcp)) {
       char text[INET_ADDRSTRLEN] = {};
       inet_ntop(AF_INET, &port.address, text, sizeof text);
-      EXPECT_EQ(std::string(text), Hosts::address(host)) << "port " << port.number;
+      EXPECT_EQ(std::string(text), lab::address_of(host)) << "port " << port.number;
       molest(port, tcp, random);
       ++attacked;
     }

@@ -132,6 +132,9 @@ TEST(Changes, ASlowerLinkAndASlowerWorkerTakeTheirTime) {
             simulate_spec(trace, lame, "bsp", {.steps = 10, .warmup = 0}).iteration);
   // A step that has begun is not slowed: one of the ten.
   EXPECT_NEAR(steps("at=1ns,worker=1,slow=2") / (calm + trace.compute() * 0.9), 1, 0.005);
+  // Others leave a tenth.
+  EXPECT_EQ(steps("at=0s,link=rack0,load=900Mbps"), steps("at=0s,link=rack0,bandwidth=100Mbps"));
+  EXPECT_EQ(steps("at=0s,link=rack*,load=900Mbps at=0s,link=rack*,load=0"), steps(""));
   // A cut of 100 ms costs 100 ms at most and something at least.
   const Seconds cut = steps("at=20ms,link=rack1,cut at=120ms,link=rack1,repair");
   EXPECT_GT(cut * 10, calm * 10 + milliseconds(50));
@@ -142,10 +145,13 @@ TEST(Changes, BadOnesAreRefused) {
   for (const std::string bad :
        {"link=rack0,cut", "at=1s,cut", "at=1s,link=rack0", "at=1s,worker=1,cut",
         "at=1,worker=1,slow=2", "at=1s,worker=1,slow=0", "at=1s,link=rack0,worker=1,cut",
-        "at=1s,link=rack0,speed=3", "at=1s,link=rack0,cut=yes"})
+        "at=1s,link=rack0,speed=3", "at=1s,link=rack0,cut=yes", "at=1s,link=rack0,loss=101%",
+        "at=1s,link=rack0,loss=0.1", "at=1s,worker=1,load=1Gbps"})
     EXPECT_THROW(parse_changes(bad, "test"), UsageError) << bad;
   const Cluster cluster = parse_cluster("racks:2x2,inner=10us/10Gbps,outer=10us/1Gbps");
-  for (const std::string bad : {"at=1s,link=rack7,cut", "at=1s,worker=9,slow=2"})
+  for (const std::string bad :
+       {"at=1s,link=rack7,cut", "at=1s,worker=9,slow=2", "at=1s,link=site*,cut",
+        "at=0s,link=rack0,loss=1%", "at=0s,link=rack0,jitter=1ms", "at=0s,link=rack0,load=2Gbps"})
     EXPECT_THROW(
         simulate_spec(small_trace(), cluster, "bsp", {.changes = parse_changes(bad, "test")}),
         UsageError)

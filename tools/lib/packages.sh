@@ -14,6 +14,7 @@ packages_for() { # PURPOSE...
       mpi) echo openmpi-bin libopenmpi-dev ;;
       package) echo python3-dev pybind11-dev ;;
       npm) echo npm ;;
+      lab) echo iputils-ping iperf3 ;;
       bare) echo debootstrap git ;;
       python) echo python3-venv ca-certificates ;;
       *) fail 1 "no packages are known for '$purpose'" ;;

@@ -11,6 +11,11 @@
 namespace riffle {
 namespace {
 
+// Nobody's traffic any more is 0, which is no bandwidth of a link.
+Bandwidth parse_load(std::string_view value, const std::string& where) {
+  return value == "0" ? Bandwidth{} : parse_bandwidth(value, where);
+}
+
 void set_field(Change& change, std::string_view part, bool& timed, const std::string& what) {
   const std::size_t equals = part.find('=');
   const std::string key(part.substr(0, equals));
@@ -31,6 +36,14 @@ void set_field(Change& change, std::string_view part, bool& timed, const std::st
     change.bandwidth = parse_bandwidth(value, where);
   } else if (key == "latency") {
     change.latency = parse_seconds(value, where);
+  } else if (key == "jitter") {
+    change.jitter = parse_seconds(value, where);
+  } else if (key == "loss") {
+    change.loss = parse_percent(value, where);
+    if (*change.loss < 0 || *change.loss > 1)
+      usage_error("{}: {} must be from 0% to 100%", where, quote(value));
+  } else if (key == "load") {
+    change.load = parse_load(value, where);
   } else if (key == "slow") {
     change.slow = parse_number(value, where);
     if (*change.slow <= 0) usage_error("{}: {} must be above zero", where, quote(value));
@@ -39,8 +52,8 @@ void set_field(Change& change, std::string_view part, bool& timed, const std::st
   } else if (key == "repair") {
     change.repair = true;
   } else {
-    const std::vector<std::string> known{"at",      "link", "worker", "bandwidth",
-                                         "latency", "slow", "cut",    "repair"};
+    const std::vector<std::string> known{"at",   "link", "worker", "bandwidth", "latency", "jitter",
+                                         "loss", "load", "slow",   "cut",       "repair"};
     usage_error("{}: {}", what, unknown_name("field", key, known));
   }
 }
@@ -53,11 +66,13 @@ Change parse_change(std::string_view text, std::string_view source) {
   if (!timed) usage_error("{}: at= is missing", what);
   if (change.link.empty() == (change.worker < 0))
     usage_error("{}: needs link=NAME or worker=RANK, one of them", what);
-  const int link_changes = (change.bandwidth ? 1 : 0) + (change.latency ? 1 : 0) +
-                           (change.cut ? 1 : 0) + (change.repair ? 1 : 0);
-  if (change.link.empty() ? !change.slow || link_changes > 0
-                          : change.slow.has_value() || link_changes == 0)
-    usage_error("{}: a link takes bandwidth=, latency=, cut or repair; a worker takes slow=", what);
+  const bool of_link = change.bandwidth || change.latency || change.jitter || change.loss ||
+                       change.load || change.cut || change.repair;
+  if (change.link.empty() ? !change.slow || of_link : change.slow.has_value() || !of_link)
+    usage_error(
+        "{}: a link takes bandwidth=, latency=, jitter=, loss=, load=, cut or repair; a worker "
+        "takes slow=",
+        what);
   return change;
 }
 
@@ -99,10 +114,43 @@ std::string print(const Change& change) {
   text += change.link.empty() ? fmt::format("worker={}", change.worker) : "link=" + change.link;
   if (change.bandwidth) text += fmt::format(",bandwidth={}", spell(*change.bandwidth));
   if (change.latency) text += fmt::format(",latency={}", spell(*change.latency));
+  if (change.jitter) text += fmt::format(",jitter={}", spell(*change.jitter));
+  if (change.loss) text += fmt::format(",loss={}", spell_percent(*change.loss));
+  if (change.load)
+    text += change.load->bytes_per_second > 0 ? ",load=" + spell(*change.load) : ",load=0";
   if (change.slow) text += fmt::format(",slow={}", *change.slow);
   if (change.cut) text += ",cut";
   if (change.repair) text += ",repair";
   return text;
+}
+
+std::string name_of(const Cluster& cluster, LinkId link) {
+  return link.uplink ? cluster.domains[static_cast<std::size_t>(link.index)].name
+                     : fmt::format("worker{}", link.index);
+}
+
+std::vector<LinkId> links_of(const Change& change, const Cluster& cluster) {
+  if (change.worker >= cluster.size())
+    usage_error("event {}: worker {} is not in 0..{}", print(change), change.worker,
+                cluster.size() - 1);
+  if (change.link.empty()) return {};
+  if (cluster.fit) usage_error("event {}: a fit has no links", print(change));
+  const bool many = change.link.ends_with('*');
+  const std::string_view begin = std::string_view(change.link).substr(0, change.link.size() - 1);
+  std::vector<LinkId> found;
+  std::vector<std::string> known;
+  const auto look_at = [&](LinkId link) {
+    known.push_back(name_of(cluster, link));
+    if (many ? known.back().starts_with(begin) : known.back() == change.link) found.push_back(link);
+  };
+  for (int domain = 1; domain < static_cast<int>(cluster.domains.size()); ++domain)
+    look_at({.uplink = true, .index = domain});
+  for (int rank = 0; rank < cluster.size(); ++rank) look_at({.uplink = false, .index = rank});
+  if (found.empty()) {
+    known.resize(std::min(known.size(), cluster.domains.size()));  // of the workers one is enough
+    usage_error("event {}: {}", print(change), unknown_name("link", change.link, known));
+  }
+  return found;
 }
 
 }  // namespace riffle

@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "commands.h"
+#include "common.h"
+#include "lab/check.h"
+#include "lab/lab.h"
+#include "lab/limits.h"
+#include "lab_tables.h"
+#include "process/guard.h"
+#include "process/supervise.h"
+#include "riffle/error.h"
+#include "riffle/launch_environment.h"
+#include "worker_environment.h"
+
+namespace riffle::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int master_port = 29'500;  // free: the host's network is new
+constexpr int most_workers = 1024;
+
+struct Arguments {
+  Output output;
+  std::string cluster;
+  double dilate = 1;
+  double shrink = 1;
+  std::vector<std::string> events;
+  int ranks_per_host = 1;
+  bool stats = false;
+  bool check = false;
+  bool force = false;
+  std::uint64_t seed = 1;
+  std::string grace = "5s";
+  std::vector<std::string> command;
+};
+
+lab::LabOptions lab_options(const Arguments& arguments) {
+  lab::LabOptions options{.cluster = load_cluster(arguments.cluster),
+                          .dilate = arguments.dilate,
+                          .shrink = arguments.shrink,
+                          .seed = arguments.seed};
+  for (const std::string& each : arguments.events)
+    for (const Change& change : load_changes(each)) {
+      links_of(change, options.cluster);
+      options.events.push_back(change);
+    }
+  const lab::Machine machine{static_cast<int>(std::thread::hardware_concurrency())};
+  if (!arguments.force)
+    lab::refuse_what_cannot_be(options.cluster, options.dilate, options.shrink, machine);
+  if (options.cluster.size() * arguments.ranks_per_host > most_workers)
+    usage_error("{} hosts of {} ranks are more than {} workers", options.cluster.size(),
+                arguments.ranks_per_host, most_workers);
+  return options;
+}
+
+// Time of all processors since they were started: busy, and all of it; in ticks.
+struct ProcessorTime {
+  double busy = 0;
+  double all = 0;
+
+  static ProcessorTime now() {
+    std::ifstream file("/proc/stat");
+    std::string name;
+    file >> name;
+    ProcessorTime result;
+    double ticks = 0;
+    constexpr int idle = 3;
+    constexpr int waiting = 4;
+    for (int i = 0; i < 8 && file >> ticks; ++i) {
+      result.all += ticks;
+      if (i != idle && i != waiting) result.busy += ticks;
+    }
+    return result;
+  }
+};
+
+Environment environment_of(const Arguments& arguments, const lab::Lab& lab, const JobShape& shape) {
+  Environment environment = job_environment(shape);
+  environment.insert_or_assign("RIFFLE_TOKEN", make_token());
+  // Hosts of a lab share the cores of one machine.
+  environment.insert_or_assign("RIFFLE_MACHINE_RANKS", std::to_string(shape.workers));
+  environment.insert_or_assign("GLOO_SOCKET_IFNAME", "eth0");
+  environment.insert_or_assign("RIFFLE_LAB_CLUSTER", to_json(load_cluster(arguments.cluster)));
+  environment.insert_or_assign("RIFFLE_LAB_DILATE", fmt::format("{}", arguments.dilate));
+  environment.insert_or_assign("RIFFLE_LAB_SHRINK", fmt::format("{}", arguments.shrink));
+  std::string events;
+  for (const std::string& each : arguments.events)
+    for (const Change& change : load_changes(each)) events += print(change) + " ";
+  environment.insert_or_assign("RIFFLE_LAB_EVENTS", events);
+  environment.insert_or_assign("RIFFLE_LAB_START", std::to_string(lab.clock_start()));
+  for (const char* other : {"RIFFLE_LAUNCHER", "RIFFLE_STORE", "RIFFLE_STORE_BIND"})
+    environment.erase(other);
+  return environment;
+}
+
+// Where the processors were the limit, figures are those of this machine, not of the network.
+void say_who_set_the_pace(const lab::Lab& lab, const ProcessorTime& before) {
+  const ProcessorTime after = ProcessorTime::now();
+  const double busy =
+      after.all > before.all ? (after.busy - before.busy) / (after.all - before.all) : 0;
+  const auto& report = lab.network().report();
+  const auto delivered = static_cast<double>(report.delivered.load());
+  const double late = delivered > 0 ? static_cast<double>(report.late.load()) / delivered : 0;
+  constexpr double much_late = 0.02;
+  constexpr double much_busy = 0.95;
+  if (late > much_late || busy > much_busy)
+    fmt::print(stderr,
+               "riffle: the processors set the pace, not the network: busy {:.0f} % of the time, "
+               "{:.1f} % of packets late; a larger --dilate makes the figures honest\n",
+               100 * busy, 100 * late);
+}
+
+void run_command(const Arguments& arguments, lab::Lab& lab, int lifeline) {
+  const JobShape shape{.workers = lab.hosts().size() * arguments.ranks_per_host,
+                       .per_host = arguments.ranks_per_host,
+                       .master = lab::address_of(0),
+                       .master_port = master_port};
+  lab.start_clock();
+  const Environment environment = environment_of(arguments, lab, shape);
+  SuperviseOptions options;
+  options.command = arguments.command;
+  options.grace =
+      std::chrono::ceil<std::chrono::milliseconds>(parse_seconds(arguments.grace, "--grace"));
+  options.lifeline = lifeline;
+  options.prepare = [&](int rank) { lab.hosts().enter(rank / shape.per_host); };
+  for (int rank = 0; rank < shape.workers; ++rank)
+    options.environments.push_back(rank_environment(environment, shape, rank));
+  const ProcessorTime before = ProcessorTime::now();
+  const auto begin = Clock::now();
+  const Outcome outcome = supervise(options);
+  const Seconds took = Clock::now() - begin;
+  say_who_set_the_pace(lab, before);
+  if (arguments.stats && arguments.output.json())
+    arguments.output.write(
+        Json{{"seconds", took.count()}, {"links", stats_json(lab, took)}}.dump(1) + "\n");
+  else if (arguments.stats)
+    arguments.output.write(stats_table(lab, took));
+  if (!outcome.reason.empty()) fmt::print(stderr, "riffle: {}\n", outcome.reason);
+  if (outcome.exit_code != 0) throw Exit{outcome.exit_code};
+}
+
+void run_check(const Arguments& arguments, lab::Lab& lab) {
+  lab.start_clock();
+  fmt::print(stderr, "riffle: moving a packet takes {}, which is taken off every latency\n",
+             print(Seconds(static_cast<double>(lab.network().report().bias.load()) * 1e-9)));
+  const ProcessorTime before = ProcessorTime::now();
+  const auto results = lab::check(lab, {});
+  say_who_set_the_pace(lab, before);
+  if (arguments.output.json())
+    return arguments.output.write(
+        Json{{"dilate", arguments.dilate}, {"results", check_json(results)}}.dump(1) + "\n");
+  arguments.output.write(check_table(results));
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.check == !arguments.command.empty())
+    usage_error("lab needs --check, or a command after --; one of them");
+  const lab::LabOptions options = lab_options(arguments);
+  if (const std::string why = lab::missing(); !why.empty())
+    throw std::runtime_error(fmt::format("no lab here: {}", why));
+  const Guard guard = guard_process();
+  if (guard.outer) {
+    if (guard.killed)
+      fmt::print(stderr, "riffle: the lab was killed by signal {}; its workers were ended\n",
+                 guard.exit_code - 128);
+    throw Exit{guard.exit_code};
+  }
+  lab::become_able();
+  lab::Lab lab(options);
+  if (arguments.check)
+    run_check(arguments, lab);
+  else
+    run_command(arguments, lab, guard.lifeline.get());
+}
+
+}  // namespace
+
+void add_lab(CLI::App& app) {
+  auto* command = app.add_subcommand("lab", "run a command on an emulated cluster");
+  const auto arguments = std::make_shared<Arguments>();
+  command
+      ->add_option("cluster", arguments->cluster,
+                   "a cluster: flat:, racks:, sites: or a JSON file; every worker is a host")
+      ->required();
+  command->add_option("--dilate", arguments->dilate, "stretch time so many times")
+      ->check(CLI::Range(1.0, 10'000.0));
+  command
+      ->add_option("--shrink", arguments->shrink,
+                   "messages carry 1/S of their bytes, links 1/S of their rate")
+      ->check(CLI::Range(1.0, 1'000'000.0));
+  command
+      ->add_option("--events", arguments->events,
+                   "changes while it runs: at=2s,link=rack1,bandwidth=100Mbps | "
+                   "at=3s,link=worker2,cut | at=4s,link=worker2,repair | "
+                   "at=0s,link=worker*,loss=1%,jitter=1ms | at=1s,link=rack0,load=300Mbps | "
+                   "at=5s,worker=3,slow=4 (emulated compute), or a file with a change a line; "
+                   "repeatable")
+      ->allow_extra_args(false);
+  command->add_option("--ranks-per-host", arguments->ranks_per_host, "workers on each host")
+      ->check(CLI::Range(1, most_workers))
+      ->capture_default_str();
+  command->add_flag("--stats", arguments->stats, "what each link carried, at the end");
+  command->add_flag("--check", arguments->check,
+                    "measure ping, throughput, shared links and all-to-all against the cluster");
+  command->add_flag("--force", arguments->force,
+                    "run also what this machine cannot emulate honestly");
+  command->add_option("--seed", arguments->seed, "of loss, jitter and load")->capture_default_str();
+  command
+      ->add_option("--grace", arguments->grace,
+                   "time from asking workers to end (SIGTERM) to killing them")
+      ->capture_default_str();
+  command->add_option("command", arguments->command, "what to run on every host, after --");
+  arguments->output.add_to(*command);
+  command->footer(
+      "Every worker runs in a network of its own (198.18.0.1, .2, ...; no way out) and gets\n"
+      "torchrun's environment. Output lines carry the rank; the first worker that fails ends all.\n"
+      "Needs root, or a user namespace where the kernel allows one.\n\n"
+      "Example: riffle lab flat:4,latency=2ms,bandwidth=200Mbps -- python3 train.py\n"
+      "         riffle lab racks:2x4,inner=1ms/100Mbps,outer=4ms/50Mbps --check");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace riffle::cli

@@ -1,0 +1,117 @@
+"""A model that takes a trace's times instead of computing, for labs.
+
+    model = riffle.emulated.Model("resnet50")
+
+A torch module with one parameter per layer of the trace, of the trace's sizes; forward and backward
+sleep for the trace's times, layer by layer, so gradients become ready one after the other as those
+of the real model do, under any library. In `riffle lab` times are dilated and sizes shrunk as the
+lab says, and this worker has the speed, jitter, stragglers and events of the cluster.
+"""
+
+import json
+import os
+import random
+import time
+from collections.abc import Mapping
+
+import torch
+
+from riffle._core import Trace, load_trace
+
+_AT_ONCE = 1e-4  # seconds; a caller that comes back so soon has waited for nothing
+
+
+class Device:
+    """What takes time: the factor of a step, and sleeping that does not add up its errors."""
+
+    def __init__(self, environment: Mapping[str, str] = os.environ, seed: int = 1):
+        self.dilate = float(environment.get("RIFFLE_LAB_DILATE", "1"))
+        self.shrink = float(environment.get("RIFFLE_LAB_SHRINK", "1"))
+        self.start = int(environment.get("RIFFLE_LAB_START", "0")) * 1e-9
+        self.host = int(environment.get("GROUP_RANK", "0"))
+        cluster = json.loads(environment.get("RIFFLE_LAB_CLUSTER", "{}"))
+        workers = cluster.get("workers", [])
+        self.slow = workers[self.host].get("slow", 1.0) if self.host < len(workers) else 1.0
+        self.jitter = cluster.get("jitter", 0.0)
+        straggle = cluster.get("straggle", {})
+        self.straggle = straggle.get("probability", 0.0), straggle.get("factor", 1.0)
+        self.changes = list(_slow_changes(environment.get("RIFFLE_LAB_EVENTS", ""), self.host))
+        self.seed = seed
+        self.factor = self.slow
+        self._returned = 0.0
+        self._overslept = 0.0
+
+    def begin_step(self, step: int) -> None:
+        """Draws how fast this step is."""
+        now = (time.monotonic() - self.start) / self.dilate
+        self.factor = self.slow
+        for at, slow in self.changes:
+            if at <= now:
+                self.factor = slow
+        draw = random.Random(f"{self.seed}/{self.host}/{step}")
+        self.factor *= max(0.05, 1 + self.jitter * draw.gauss(0, 1))
+        if draw.random() < self.straggle[0]:
+            self.factor *= self.straggle[1]
+
+    def take(self, seconds: float) -> None:
+        now = time.monotonic()
+        begin = now - self._overslept if now - self._returned < _AT_ONCE else now
+        end = begin + seconds * self.factor * self.dilate
+        if end > now:
+            time.sleep(end - now)
+        self._returned = time.monotonic()
+        self._overslept = max(0.0, self._returned - end)
+
+
+def _slow_changes(events: str, host: int):
+    """(seconds, factor) of the events that make this worker slow or fast."""
+    units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    for event in events.split():
+        fields = dict(field.partition("=")[::2] for field in event.split(","))
+        if fields.get("worker") != str(host):
+            continue
+        number = fields["at"].rstrip("nums")
+        yield float(number) * units[fields["at"][len(number) :]], float(fields["slow"])
+
+
+class _Layer(torch.autograd.Function):
+    @staticmethod
+    def forward(context, value, parameter, owner, index):  # type: ignore[override]
+        context.owner, context.index, context.shape = owner, index, parameter.shape
+        owner.device_model.take(owner.layers[index].forward)
+        return value.clone()
+
+    @staticmethod
+    def backward(context, gradient):  # type: ignore[override]
+        owner = context.owner
+        owner.device_model.take(owner.layers[context.index].backward)
+        return gradient, owner.gradient(context.index, context.shape), None, None
+
+
+class Model(torch.nn.Module):
+    """trace: as on the command line, a name or a file; or one that is loaded."""
+
+    def __init__(self, trace: str | Trace, device: Device | None = None):
+        super().__init__()
+        self.layers = (load_trace(trace) if isinstance(trace, str) else trace).layers
+        self.device_model = device or Device()
+        self.steps = 0
+        for index, layer in enumerate(self.layers):
+            elements = max(1, round(layer.elements / self.device_model.shrink))
+            self.register_parameter(f"layer{index}", torch.nn.Parameter(torch.zeros(elements)))
+        self._gradients: dict[int, torch.Tensor] = {}
+
+    def gradient(self, index: int, shape: torch.Size) -> torch.Tensor:
+        """Ones, made once: making them must not take time of its own."""
+        if index not in self._gradients:
+            self._gradients[index] = torch.ones(shape)
+        return self._gradients[index].clone()
+
+    def forward(self, value: torch.Tensor | None = None) -> torch.Tensor:
+        """A number to call backward() on."""
+        self.device_model.begin_step(self.steps)
+        self.steps += 1
+        value = torch.zeros(1, requires_grad=True) if value is None else value
+        for index in range(len(self.layers)):
+            value = _Layer.apply(value, getattr(self, f"layer{index}"), self, index)
+        return value.sum()

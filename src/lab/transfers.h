@@ -1,0 +1,26 @@
+// Bulk transfers over TCP between hosts of a lab, by processes of our own on each host.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "lab/flow_model.h"
+#include "lab/lab.h"
+
+namespace riffle::lab {
+
+// All flows start at once, on connections that are open and warm (each has carried `warm_up` bytes
+// before). `rates`: payload bytes per second from the first to the last byte as the receiver saw
+// them, leaving out the first tenth; `time`: from the start to the last byte of the last flow.
+struct Transferred {
+  std::vector<double> rates;
+  Seconds time{};
+};
+Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double warm_up);
+
+// Runs on a host, in a process of its own that may use the memory it shares with us; throws when
+// one of them fails or takes longer than the limit.
+void run_on_hosts(const Hosts& hosts, const std::vector<int>& which,
+                  const std::function<void(int index)>& body, Seconds limit);
+
+}  // namespace riffle::lab

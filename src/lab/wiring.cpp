@@ -1,0 +1,145 @@
+#include "lab/wiring.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "riffle/error.h"
+
+namespace riffle::lab {
+
+namespace {
+
+constexpr int largest_frame = 65'536;
+constexpr int smallest_frame = 1'514;
+// A queue holds at least twice a path's bandwidth-delay product, at least so much time of its
+// link as switches have memory for, and at least a few first windows of TCP.
+constexpr Seconds queue_time = milliseconds(20);
+constexpr double least_queue = 128 << 10;
+constexpr std::int64_t host_queue = std::int64_t{64} << 20;
+constexpr double least_window = 512 << 10;
+constexpr double most_window = 64 << 20;
+
+Nanoseconds half(Seconds latency) {
+  return std::llround(latency.count() / 2 * 1e9);
+}
+
+void add_link(Wiring& wiring, const std::string& name, const Link& link, bool of_host) {
+  for (const char* way : {"up", "down"})
+    wiring.ports.push_back({.name = fmt::format("{} {}", name, way),
+                            .fair = of_host && way[0] == 'u',
+                            .latency = half(link.latency),
+                            .bandwidth = link.bandwidth.bytes_per_second});
+}
+
+std::vector<int> tree_path(const Cluster& cluster, const Wiring& wiring, int from, int to) {
+  std::vector<int> up{2 * from};
+  std::vector<int> down{2 * to + 1};
+  int a = cluster.workers[static_cast<std::size_t>(from)].domain;
+  int b = cluster.workers[static_cast<std::size_t>(to)].domain;
+  while (a != b) {  // parents come before children
+    if (a > b) {
+      up.push_back(way_up(wiring, {.uplink = true, .index = a}));
+      a = cluster.domains[static_cast<std::size_t>(a)].parent;
+    } else {
+      down.push_back(way_up(wiring, {.uplink = true, .index = b}) + 1);
+      b = cluster.domains[static_cast<std::size_t>(b)].parent;
+    }
+  }
+  up.insert(up.end(), down.rbegin(), down.rend());
+  return up;
+}
+
+void add_paths(Wiring& wiring, const Cluster& cluster) {
+  for (int from = 0; from < wiring.hosts; ++from)
+    for (int to = 0; to < wiring.hosts; ++to)
+      wiring.paths.push_back(from == to ? std::vector<int>{}
+                                        : tree_path(cluster, wiring, from, to));
+  // A measured pair is a wire of its own.
+  for (const PairLink& pair : cluster.pairs) {
+    wiring.ports.push_back({.name = fmt::format("worker{} to worker{}", pair.from, pair.to),
+                            .fair = true,
+                            .latency = 2 * half(pair.link.latency),
+                            .bandwidth = pair.link.bandwidth.bytes_per_second});
+    wiring.paths[static_cast<std::size_t>(pair.from * wiring.hosts + pair.to)] = {
+        static_cast<int>(wiring.ports.size()) - 1};
+  }
+}
+
+struct Extremes {
+  double product = 0;  // bytes that fill the longest, widest path, there and back
+  Nanoseconds shortest = std::numeric_limits<Nanoseconds>::max();  // that takes any time
+};
+
+Extremes extremes(const Wiring& wiring) {
+  Extremes found;
+  for (const auto& path : wiring.paths) {
+    Nanoseconds latency = 0;
+    double bandwidth = std::numeric_limits<double>::infinity();
+    for (const int port : path) {
+      latency += wiring.ports[static_cast<std::size_t>(port)].latency;
+      bandwidth = std::min(bandwidth, wiring.ports[static_cast<std::size_t>(port)].bandwidth);
+    }
+    if (latency == 0) continue;
+    found.shortest = std::min(found.shortest, latency);
+    found.product = std::max(found.product, 2e-9 * static_cast<double>(latency) * bandwidth);
+  }
+  return found;
+}
+
+// Large pieces are cheap. But what is sent in one piece blocks a link for its whole time, so a
+// piece takes an eighth of the shortest latency, or 100 us where that is more.
+int frame_of(double bandwidth, Nanoseconds shortest) {
+  const double time = std::max(1e-4, static_cast<double>(shortest) * 1e-9 / 8);
+  return static_cast<int>(std::clamp<double>(time * bandwidth, smallest_frame, largest_frame));
+}
+
+}  // namespace
+
+int way_up(const Wiring& wiring, LinkId link) {
+  return 2 * (link.uplink ? wiring.hosts + link.index : link.index);
+}
+
+Cluster slowed_down(Cluster cluster, double dilate, double shrink) {
+  const auto slow = [&](Link& link) {
+    link.latency *= dilate;
+    link.bandwidth.bytes_per_second /= dilate * shrink;
+  };
+  for (WorkerSpec& worker : cluster.workers) slow(worker.link);
+  for (Domain& domain : cluster.domains) slow(domain.uplink);
+  for (PairLink& pair : cluster.pairs) slow(pair.link);
+  return cluster;
+}
+
+Wiring wire(const Cluster& cluster, double dilate) {
+  if (cluster.fit)
+    usage_error("a lab needs links, and a fit has none: use flat:, racks: or sites:");
+  if (cluster.size() > most_hosts)
+    usage_error("{} hosts; a lab has at most {}", cluster.size(), most_hosts);
+  Wiring wiring;
+  wiring.hosts = cluster.size();
+  for (int rank = 0; rank < cluster.size(); ++rank)
+    add_link(wiring, fmt::format("worker{}", rank),
+             cluster.workers[static_cast<std::size_t>(rank)].link, true);
+  for (const Domain& domain : cluster.domains) add_link(wiring, domain.name, domain.uplink, false);
+  add_paths(wiring, cluster);
+  const Extremes found = extremes(wiring);
+  for (Port& port : wiring.ports) {
+    port.quantum = frame_of(port.bandwidth, found.shortest);
+    port.limit =
+        port.fair
+            ? host_queue
+            : static_cast<std::int64_t>(std::max(
+                  {2 * found.product, queue_time.count() * dilate * port.bandwidth, least_queue}));
+  }
+  for (int host = 0; host < wiring.hosts; ++host)
+    wiring.frame.push_back(
+        static_cast<int>(wiring.ports[static_cast<std::size_t>(2 * host)].quantum));
+  wiring.window =
+      static_cast<std::int64_t>(std::clamp(2 * found.product, least_window, most_window));
+  return wiring;
+}
+
+}  // namespace riffle::lab
