@@ -143,4 +143,8 @@ void Hosts::cut(int host, Cut cut) const {
   hosts_[static_cast<std::size_t>(host)]->run(commands);
 }
 
+void Hosts::mend(int host) const {
+  bridge_->run(fmt::format("ip link set port{} up", host));
+}
+
 }  // namespace riffle::test

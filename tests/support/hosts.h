@@ -42,6 +42,7 @@ class Hosts {
   // Faults of the bridge. Nothing reaches the host, nothing leaves it, or both.
   enum class Cut { both, to, from };
   void cut(int host, Cut cut) const;
+  void mend(int host) const;  // of Cut::both
 
  private:
   void join_by_bridge();
