@@ -1,9 +1,9 @@
 // Kills (SIGKILL) or freezes (SIGSTOP) a worker in the middle of every collective and algorithm, on
 // real processes, and measures how long the survivors take to name it.
 //
-//   fault_matrix [--workers 4] [--trials 5] [--elements 100000] [--seed 1]
+//   fault_matrix [--workers 4] [--trials 5] [--elements 100000] [--seed 1] [--failure-timeout 1s]
 //
-// Exit code 1 when a survivor hangs (10 s) or names somebody else.
+// Exit code 1 when a survivor hangs (10 s beyond the failure timeout) or names somebody else.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -25,6 +25,7 @@ struct Settings {
   int trials = 5;
   std::size_t elements = 100'000;
   std::uint64_t seed = 1;
+  Seconds failure_timeout{1};  // what a frozen worker takes to be found
 };
 
 struct Cell {
@@ -47,7 +48,7 @@ std::int64_t now() {
 
 void call(const Cell& cell, Collectives& collectives, PointToPoint& p2p, const Group& group,
           Elements data) {
-  const Deadline deadline = after(Seconds(60));
+  const Deadline deadline = after(Seconds(600));
   if (!cell.shared_memory) {
     Call made{.operation = cell.operation, .group = group, .data = data};
     made.algorithm = cell.algorithm;
@@ -76,7 +77,8 @@ void call(const Cell& cell, Collectives& collectives, PointToPoint& p2p, const G
 // Calls again and again until something fails, reports it and stays alive: a survivor that ended
 // would itself look dead to the others.
 void work(const Cell& cell, const Settings& settings, const std::string& job, Rank rank, int pipe) {
-  const auto engine = make_shm_engine({{}, job, rank, settings.workers, Seconds(30)});
+  const auto engine = make_shm_engine(
+      {{.failure_timeout = settings.failure_timeout}, job, rank, settings.workers, Seconds(30)});
   Collectives collectives(*engine);
   PointToPoint p2p(*engine);
   const Group group = Membership::all(settings.workers).ranks;
@@ -128,7 +130,7 @@ void run_trial(const Cell& cell, const Settings& settings, Random& random, Outco
     const std::int64_t began = now();
     workers.send_signal(victim, cell.signal);
     for (int told = 0; told < settings.workers - 1; ++told) {
-      if (!read_record(pipe[0], record, Seconds(10))) {
+      if (!read_record(pipe[0], record, settings.failure_timeout + Seconds(10))) {
         outcome.hangs += settings.workers - 1 - told;
         break;
       }
@@ -197,8 +199,11 @@ int main(int argc, char** argv) {
   app.add_option("--trials", settings.trials)->check(CLI::Range(1, 10'000));
   app.add_option("--elements", settings.elements);
   app.add_option("--seed", settings.seed);
+  std::string timeout = "1s";
+  app.add_option("--failure-timeout", timeout);
   CLI11_PARSE(app, argc, argv);
   try {
+    settings.failure_timeout = riffle::parse_seconds(timeout, "--failure-timeout");
     return riffle::run(settings);
   } catch (const std::exception& error) {
     fmt::print(stderr, "fault_matrix: {}\n", error.what());

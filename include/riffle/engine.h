@@ -13,9 +13,10 @@
 // cost next to nothing.
 //
 // Failure. Liveness is judged by heartbeats from a thread of their own, never by how long something
-// takes: a peer that computes for a minute is alive. A rank is failed when its process is gone, its
-// connection breaks, its heartbeat stops (EngineOptions::failure_timeout) or mark_failed() says so;
-// failed is for good. What fails while nobody waits is kept and thrown by the next wait it
+// takes: a peer that computes for a minute is alive. A rank is failed when its process is gone or
+// its connection breaks, which is noticed in under two seconds; when it has merely been silent for
+// EngineOptions::failure_timeout (stopped, cut off, its host switched off); or when mark_failed()
+// says so. Failed is for good. What fails while nobody waits is kept and thrown by the next wait it
 // concerns.
 //
 // After an error (a CommError from a wait or from test): the request is finished; its receive
@@ -232,10 +233,16 @@ class HostMemory {
   virtual void wait(int bell, Ready ready, const Wait& how) = 0;
 };
 
+// RIFFLE_FAILURE_TIMEOUT of the environment, else 10 s. UsageError for a value that is no time, or
+// not one between 100 ms and a day.
+Seconds default_failure_timeout();
+
 // What all engines take.
 struct EngineOptions {
-  // A rank whose heartbeat is older is failed. Detection takes at most this and two intervals.
-  Seconds failure_timeout{1.0};
+  // A rank that shows no sign of life for this long is failed: short enough that nobody waits for a
+  // dead host for long, long enough that a paused machine is not a dead one. Detection takes at
+  // most this and two intervals. The same for all ranks of a job.
+  Seconds failure_timeout = default_failure_timeout();
   Seconds heartbeat_interval{0.05};
 };
 

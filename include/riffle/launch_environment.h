@@ -50,6 +50,10 @@ int ranks_on_machine(const GetVariable& get);
 
 std::string print(const LaunchEnvironment& environment);  // one line, without the token
 
+// RIFFLE_FAILURE_TIMEOUT, with its unit ("10s"), or nothing; see EngineOptions::failure_timeout.
+// UsageError names the variable and its value.
+std::optional<Seconds> read_failure_timeout(const GetVariable& get);
+
 // Every variable the project reads.
 struct EnvironmentVariable {
   std::string_view name;

@@ -14,25 +14,28 @@ namespace {
 using Unlocked = py::call_guard<py::gil_scoped_release>;
 
 std::shared_ptr<EngineHandle> shm_engine(const std::string& job, Rank rank, int size,
-                                         double join_timeout, double failure_timeout) {
+                                         double join_timeout,
+                                         std::optional<double> failure_timeout) {
   ShmOptions options;
   options.job = job;
   options.rank = rank;
   options.size = size;
   options.join_timeout = Seconds(join_timeout);
-  options.failure_timeout = Seconds(failure_timeout);
+  if (failure_timeout) options.failure_timeout = Seconds(*failure_timeout);
   return std::make_shared<EngineHandle>(make_shm_engine(options));
 }
 
 // Shared memory where the launcher says that all ranks are on this host, else whatever reaches
 // them.
-std::shared_ptr<EngineHandle> launched_engine() {
+std::shared_ptr<EngineHandle> launched_engine(std::optional<double> failure_timeout) {
   const auto environment = read_launch_environment(process_environment());
   if (!environment || environment->size == 1) return nullptr;
   if (environment->local_size == environment->size)
-    return shm_engine(environment->job, environment->rank, environment->size, 60, 1);
+    return shm_engine(environment->job, environment->rank, environment->size, 60, failure_timeout);
   JobStore store = open_job_store(*environment);
-  auto engine = make_ucx_engine(ucx_options(*environment, *store.client));
+  UcxOptions options = ucx_options(*environment, *store.client);
+  if (failure_timeout) options.failure_timeout = Seconds(*failure_timeout);
+  auto engine = make_ucx_engine(options);
   return std::make_shared<EngineHandle>(std::move(engine), std::move(store));
 }
 
@@ -53,12 +56,14 @@ void bind_engines(py::module_& module) {
       .def_property_readonly("rank", [](EngineHandle& self) { return self.engine().rank(); })
       .def_property_readonly("size", [](EngineHandle& self) { return self.engine().size(); });
   module.def("shm_engine", &shm_engine, "job"_a, "rank"_a, "size"_a, "join_timeout"_a = 60.0,
-             "failure_timeout"_a = 1.0,
+             "failure_timeout"_a = py::none(),
              "Processes of one host over shared memory; returns when all have joined. A rank that "
-             "shows no sign of life for failure_timeout seconds has failed.",
+             "shows no sign of life for failure_timeout seconds has failed; by default "
+             "RIFFLE_FAILURE_TIMEOUT, else 10.",
              Unlocked());
-  module.def("launched_engine", &launched_engine,
-             "This rank's engine by the environment a launcher left; None for a process alone.",
+  module.def("launched_engine", &launched_engine, "failure_timeout"_a = py::none(),
+             "This rank's engine by the environment a launcher left; None for a process alone. "
+             "failure_timeout as for shm_engine.",
              Unlocked());
   module.def("loopback_engines", &loopback_engines, "size"_a,
              "One engine per rank, for threads of this process.");

@@ -87,23 +87,21 @@ void Beacon::beat() {
 }
 
 void Beacon::listen(const std::function<void(Rank)>& died, const std::function<void(Rank)>& deaf) {
-  take_errors(died);
   Packet packet;
   sockaddr_in from{};
   socklen_t length = sizeof from;
   while (true) {
     const ssize_t bytes = recvfrom(socket_.get(), &packet, sizeof packet, MSG_TRUNC,
                                    reinterpret_cast<sockaddr*>(&from), &length);
-    if (bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (bytes < 0) {
-      take_errors(died);
-      continue;
-    }
+    if (bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (bytes < 0) continue;  // an error that waits in its own queue
     const bool ours = bytes == sizeof packet && packet.session == session_ &&
                       packet.from < peers_.size() && peers_[packet.from].there &&
                       same(peers_[packet.from].address, from);
     if (ours) take(packet, deaf);
   }
+  // Last: somebody who said goodbye while we were stopped has not died.
+  take_errors(died);
 }
 
 void Beacon::take(const Packet& packet, const std::function<void(Rank)>& deaf) {

@@ -11,8 +11,10 @@ namespace {
 // A sleeper looks around this often, whatever happens to its bell.
 constexpr auto longest_sleep = std::chrono::milliseconds(100);
 
-// Peers take our last messages at once or are found failed.
-constexpr auto longest_goodbye = std::chrono::seconds(2);
+// Peers take our last messages at once, or when they run again, or are found failed by then.
+Seconds longest_goodbye(const EngineOptions& options) {
+  return options.failure_timeout + Seconds(1);
+}
 
 Group ranks_of_host(const HostWorld& world) {
   std::vector<Rank> ranks;
@@ -78,7 +80,7 @@ void HostEngine::leave() {
   Rank culprit = -1;
   for (Rank rank = 0; rank < size() && culprit < 0; ++rank)
     if (rank != world_.self && liveness_->broken(rank)) culprit = rank;
-  mailbox_->leave(culprit, Clock::now() + longest_goodbye);
+  mailbox_->leave(culprit, after(longest_goodbye(world_.options)));
   segment(world_.self).header().left.store(1, std::memory_order_release);
   for (const auto& each : world_.segments) {
     if (each == nullptr) continue;

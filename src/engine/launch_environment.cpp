@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "engine/launchers.h"
+#include "riffle/engine.h"
 #include "riffle/error.h"
 
 namespace riffle {
@@ -49,6 +50,7 @@ constexpr EnvironmentVariable variables[] = {
     {"RIFFLE_INTERFACE", "ours: interface, or its address, for data between hosts"},
     {"RIFFLE_TOKEN", "ours: the job's token, the same for all ranks; best 32 random characters"},
     {"RIFFLE_JOB", "ours: name of the job, instead of the launcher's"},
+    {"RIFFLE_FAILURE_TIMEOUT", "ours: how long a rank may be silent, \"10s\", before it is failed"},
     {"RIFFLE_LAUNCHER", "ours: set by a launcher that runs the store itself"},
     {"RIFFLE_MACHINE_RANKS", "ours: ranks that share this machine's cores, as a lab's hosts do"},
 };
@@ -165,6 +167,20 @@ std::optional<LaunchEnvironment> read_launch_environment(const GetVariable& gett
 int ranks_on_machine(const GetVariable& getter) {
   constexpr std::int64_t most = 1 << 20;
   return static_cast<int>(Variables(getter).number("RIFFLE_MACHINE_RANKS", 1, most).value_or(1));
+}
+
+std::optional<Seconds> read_failure_timeout(const GetVariable& getter) {
+  constexpr std::string_view name = "RIFFLE_FAILURE_TIMEOUT";
+  const auto text = Variables(getter).text(name);
+  if (!text) return std::nullopt;
+  const Seconds time = parse_seconds(*text, fmt::format("environment variable {}", name));
+  if (time < milliseconds(100) || time > std::chrono::hours(24))
+    usage_error("environment variable {}={}: must be from 100ms to 86400s", name, *text);
+  return time;
+}
+
+Seconds default_failure_timeout() {
+  return read_failure_timeout(process_environment()).value_or(Seconds(10));
 }
 
 std::string print(const LaunchEnvironment& environment) {

@@ -39,10 +39,12 @@ Liveness::Liveness(Rank self, std::vector<SegmentHeader*> headers, const std::ve
       culprits_(headers_.size()),
       deaf_(headers_.size()),
       joined_(beacon == nullptr) {
-  if (options_.heartbeat_interval <= Seconds(0) ||
-      options_.failure_timeout < 2 * options_.heartbeat_interval)
+  if (!(options_.heartbeat_interval > Seconds(0)) ||
+      !(options_.failure_timeout >= 2 * options_.heartbeat_interval) ||
+      options_.failure_timeout > std::chrono::hours(24))
     usage_error(
-        "failure_timeout {} must be at least twice heartbeat_interval {}, which must be positive",
+        "failure_timeout {} must be at least twice heartbeat_interval {}, which must be positive, "
+        "and at most a day",
         print(options_.failure_timeout), print(options_.heartbeat_interval));
   for (auto& failed : failed_) failed.store(alive);
   for (auto& culprit : culprits_) culprit.store(-1);
@@ -53,8 +55,10 @@ Liveness::Liveness(Rank self, std::vector<SegmentHeader*> headers, const std::ve
       failed_[r].store(static_cast<std::uint8_t>(CommFailure::died));
   }
   if (beacon_ != nullptr) {
-    // Many peers are told less often; five packets of a timeout may still get lost.
-    const double most = options_.failure_timeout / options_.heartbeat_interval / 5;
+    // Many peers are told less often. Five packets of a timeout may still get lost, and a peer that
+    // has ended is asked for soon enough to be missed in time.
+    const Seconds longest = std::min<Seconds>(options_.failure_timeout / 5, milliseconds(200));
+    const double most = longest / options_.heartbeat_interval;
     const double wanted = beacon_->peers() / 8.0;
     beats_between_beacons_ = std::max(1, static_cast<int>(std::min(most, wanted)));
   }

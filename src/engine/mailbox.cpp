@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "riffle/error.h"
 
@@ -406,8 +407,8 @@ void Mailbox::leave(Rank culprit, Deadline deadline) {
     return all;
   };
   while (!flush() && Clock::now() < deadline)
-    if (!network_->progress()) sched_yield();
-  network_->leave(culprit, deadline);
+    if (!network_->progress()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  network_->leave(culprit, deadline, callbacks_.failed);
 }
 
 }  // namespace riffle

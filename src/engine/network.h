@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,8 +59,8 @@ class Network {
   // Cuts the connection: afterwards nothing touches what was being sent.
   virtual void abandon(Rank peer) = 0;
   // Says goodbye to all we are connected to, after everything sent so far, and waits until they
-  // have it or are gone. `culprit` is a rank that we have found failed, or -1.
-  virtual void leave(Rank culprit, Deadline deadline) = 0;
+  // have it, are gone or have failed. `culprit` is a rank that we have found failed, or -1.
+  virtual void leave(Rank culprit, Deadline deadline, const std::function<bool(Rank)>& failed) = 0;
 
   // Readable when there is something to do, from the moment arm() returned true.
   [[nodiscard]] virtual int event_fd() const = 0;

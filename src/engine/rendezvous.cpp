@@ -20,9 +20,6 @@ namespace {
 
 constexpr std::uint32_t protocol = 0x52460001;  // changes with the layout of segments
 
-// The others wait a little longer than rank 0, so that it can tell them who is missing.
-constexpr auto grace = std::chrono::seconds(2);
-
 struct Hello {
   std::uint32_t protocol = 0;
   Rank rank = 0;
@@ -75,6 +72,10 @@ Rendezvous::~Rendezvous() {
   for (const int fd : sockets_)
     if (fd >= 0) close(fd);
   if (listener_ >= 0) close(listener_);
+}
+
+Clock::duration Rendezvous::grace() const {
+  return std::chrono::duration_cast<Clock::duration>(options_.failure_timeout + Seconds(2));
 }
 
 void Rendezvous::listen() {
@@ -150,7 +151,7 @@ std::vector<Member> Rendezvous::exchange(Member own) {
   const Hello hello{protocol, options_.rank, options_.size, own};
   if (options_.rank != 0) {
     write_all(sockets_[0], &hello, sizeof hello, 0);
-    deadline_ += grace;
+    deadline_ += grace();
     Rank missing = -1;
     read_all(sockets_[0], &missing, sizeof missing, 0);
     if (missing >= 0) absent(missing);
@@ -164,7 +165,7 @@ std::vector<Member> Rendezvous::exchange(Member own) {
   } catch (const CommError& error) {
     missing = error.rank();
   }
-  deadline_ = Clock::now() + grace;
+  deadline_ = Clock::now() + grace();
   for (std::size_t r = 1; r < members.size(); ++r) {
     if (sockets_[r] < 0) continue;
     write_all(sockets_[r], &missing, sizeof missing, static_cast<Rank>(r));

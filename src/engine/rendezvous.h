@@ -31,6 +31,9 @@ class Rendezvous {
   void listen();
   void connect();
   void gather(std::vector<Member>& members);
+  // The others wait this much longer than rank 0, so that it can tell them who is missing; once all
+  // have come, one that is stopped for a while is waited for.
+  [[nodiscard]] Clock::duration grace() const;
   [[noreturn]] void absent(Rank rank) const;
   void poll_or_throw(int fd, short events, Rank rank) const;
   void write_all(int fd, const void* data, std::size_t bytes, Rank rank) const;

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -125,6 +127,69 @@ TEST(HostFailureOf, WhoWakesUpLateLearnsThatItWasGivenUp) {
   std::this_thread::sleep_for(std::chrono::milliseconds(700));
   workers.signal(1, SIGCONT);
   EXPECT_EQ(workers.wait_all(Seconds(20)), std::vector<int>({0, 0}));
+}
+
+// Makes calls, a few milliseconds apart, until `end`, or fails.
+void add_up_until(Engine& engine, const Group& group, Deadline end) {
+  Collectives collectives(engine);
+  std::vector<float> values(1000);
+  while (true) {
+    std::fill(values.begin(), values.end(), Clock::now() < end ? 1.0F : 0.0F);
+    collectives.all_reduce(group, elements(values));
+    EXPECT_EQ(values.front(), values.back());
+    if (values.front() == 0) return;  // all are done
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+// A paused machine, a swap storm, a debugger: by default a worker that is stopped for three seconds
+// goes on as if nothing had happened, and so do the others.
+TEST(HostFailureOf, WhoIsStoppedForLessThanTheSettingGoesOn) {
+  const std::string job = unique_job();
+  const Deadline end = after(Seconds(5));
+  Workers workers(3, [&](Rank rank) {
+    ShmOptions shm;
+    shm.job = job;
+    shm.rank = rank;
+    shm.size = 3;
+    const auto engine = make_shm_engine(shm);
+    add_up_until(*engine, Group({0, 1, 2}), end);
+    for (Rank each = 0; each < 3; ++each) EXPECT_NE(engine->failure(each), CommFailure::frozen);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  workers.signal(1, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  workers.signal(1, SIGCONT);
+  EXPECT_EQ(workers.wait_all(Seconds(60)), std::vector<int>({0, 0, 0}));
+}
+
+// Ten seconds of silence by default, not less; the environment's where it has the setting.
+TEST(HostFailureOf, WhoIsStoppedIsFailedAfterTheSetting) {
+  for (const double seconds : {10.0, 0.5}) {
+    if (seconds != 10) setenv("RIFFLE_FAILURE_TIMEOUT", "500ms", 1);
+    const std::string job = unique_job();
+    Workers workers(2, [&](Rank rank) {
+      ShmOptions shm;
+      shm.job = job;
+      shm.rank = rank;
+      shm.size = 2;
+      const auto engine = make_shm_engine(shm);
+      if (rank == 1) (void)raise(SIGSTOP);
+      const auto begin = Clock::now();
+      try {
+        add_up_until(*engine, Group({0, 1}), after(Seconds(60)));
+        ADD_FAILURE() << "nobody noticed";
+      } catch (const CommError& error) {
+        EXPECT_EQ(error.rank(), 1) << error.what();
+        EXPECT_EQ(error.failure(), CommFailure::frozen) << error.what();
+        const Seconds took = Clock::now() - begin;
+        EXPECT_GT(took, Seconds(0.9 * seconds)) << error.what();
+        EXPECT_LT(took, Seconds(seconds + 8)) << error.what();
+      }
+    });
+    EXPECT_EQ(workers.wait(0, Seconds(60)), 0);
+  }
+  unsetenv("RIFFLE_FAILURE_TIMEOUT");
 }
 
 // Slow is not dead: a peer that computes for longer than the failure timeout is waited for.

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <sstream>
 
-#include "riffle/error.h"
+#include "refusal.h"
+#include "riffle/engines.h"
 
 namespace riffle {
 namespace {
@@ -266,6 +268,40 @@ TEST(LaunchEnvironment, NothingElseIsRead) {
     } catch (const UsageError&) {
       continue;  // hydra's names no place to meet
     }
+}
+
+std::optional<Seconds> failure_timeout(const std::string& text) {
+  return read_failure_timeout([&](std::string_view name) {
+    EXPECT_EQ(name, "RIFFLE_FAILURE_TIMEOUT");
+    return std::optional(text);
+  });
+}
+
+TEST(FailureTimeout, IsATimeWithItsUnit) {
+  EXPECT_EQ(failure_timeout("30s"), Seconds(30));
+  EXPECT_EQ(failure_timeout("100ms"), milliseconds(100));
+  EXPECT_EQ(failure_timeout(""), std::nullopt);
+}
+
+TEST(FailureTimeout, ABadOneIsRefusedByName) {
+  for (const char* bad :
+       {"10", "10 minutes", "s", "-1s", "0s", "99ms", "86401s", "1e300s", "nan"}) {
+    const std::string said = refusal([&] { (void)failure_timeout(bad); });
+    EXPECT_THAT(said, testing::HasSubstr("RIFFLE_FAILURE_TIMEOUT")) << bad;
+    EXPECT_THAT(said, testing::HasSubstr(bad)) << said;
+  }
+}
+
+// Every engine's options take it from there.
+TEST(FailureTimeout, IsTenSecondsUnlessTheEnvironmentSaysOtherwise) {
+  unsetenv("RIFFLE_FAILURE_TIMEOUT");
+  EXPECT_EQ(EngineOptions().failure_timeout, Seconds(10));
+  setenv("RIFFLE_FAILURE_TIMEOUT", "3s", 1);
+  EXPECT_EQ(ShmOptions().failure_timeout, Seconds(3));
+  EXPECT_EQ(UcxOptions().failure_timeout, Seconds(3));
+  setenv("RIFFLE_FAILURE_TIMEOUT", "soon", 1);
+  EXPECT_THROW(LoopbackWorld(1), UsageError);
+  unsetenv("RIFFLE_FAILURE_TIMEOUT");
 }
 
 TEST(JobStore, RankZeroServesAndTheOthersFindIt) {

@@ -1,5 +1,6 @@
-// A rank that dies, freezes or is cut off, between hosts: everybody who waits learns it in under
-// two seconds, and from an error that says who, where and in the middle of what.
+// A rank that dies, freezes or is cut off, between hosts: everybody who waits learns it, a death in
+// under two seconds, silence after the setting, and from an error that says who, where and in the
+// middle of what.
 #include <signal.h>
 
 #include <thread>
@@ -15,6 +16,8 @@ enum class Fault { killed, stopped, cut, cut_to, cut_from };
 constexpr int size = 4;
 constexpr Rank victim = 2;
 constexpr Step step = 17;
+
+constexpr EngineOptions soon{.failure_timeout = Seconds(1)};
 
 struct Case {
   Fault fault;
@@ -44,7 +47,8 @@ void expect_right_name(const Case& each, Rank rank, const CommError& error) {
 }
 
 void work(const FarWorld& world, const Case& each, Rank rank, Report& report) {
-  const FarEngine joined = world.join(rank);
+  // Deaths must not take the setting's time, so it is left long for them.
+  const FarEngine joined = world.join(rank, each.fault == Fault::killed ? EngineOptions{} : soon);
   Collectives collectives(*joined.engine);
   Trial trial{.what = each.what, .group = Membership::all(size).ranks};
   std::vector<float> values(20'000);
@@ -105,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
 // Slow is not dead: a peer that computes for much longer than the failure timeout is waited for.
 TEST(FarFailureOf, WhoComputesForLongIsAlive) {
   NEEDS_HOSTS();
-  compute_for(Seconds(3));
+  compute_for(Seconds(3), soon);
 }
 
 // Waiting is sleeping, also for the network.
@@ -151,6 +155,34 @@ TEST(FarFailureOf, WhoWakesUpLateLearnsThatItWasGivenUp) {
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   workers.signal(1, SIGCONT);
   EXPECT_EQ(workers.wait_all(Seconds(20)), std::vector<int>({0, 0}));
+}
+
+// By default three seconds of silence, of a worker or of a link, are nothing: everybody goes on.
+TEST(FarFailureOf, ShortSilenceIsWaitedFor) {
+  NEEDS_HOSTS();
+  const FarWorld world(3, 1);
+  const Deadline end = after(Seconds(10));
+  Workers workers(3, [&](Rank rank) {
+    const FarEngine joined = world.join(rank);
+    Collectives collectives(*joined.engine);
+    std::vector<float> values(20'000);
+    while (true) {
+      std::fill(values.begin(), values.end(), Clock::now() < end ? 1.0F : 0.0F);
+      collectives.all_reduce(Group({0, 1, 2}), elements(values));
+      EXPECT_EQ(values.front(), values.back());
+      if (values.front() == 0) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  workers.signal(1, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  workers.signal(1, SIGCONT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  world.cut(2);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  world.mend(2);
+  EXPECT_EQ(workers.wait_all(Seconds(60)), std::vector<int>({0, 0, 0}));
 }
 
 TEST(FarFailureOf, AnAbsentRankIsNamedAtTheStart) {

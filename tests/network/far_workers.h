@@ -45,6 +45,11 @@ class FarWorld {
 
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] const lab::Lab& lab() const { return lab_; }
+  // A host's link, both ways.
+  void cut(int host) const { lab_.change({.link = fmt::format("worker{}", host), .cut = true}); }
+  void mend(int host) const {
+    lab_.change({.link = fmt::format("worker{}", host), .repair = true});
+  }
   [[nodiscard]] int host_of(Rank rank) const { return rank / per_host_; }
 
   // For a worker's process: goes to the rank's host and joins.
@@ -63,9 +68,10 @@ class FarWorld {
   }
 
   // Runs body on every rank; a test fails when one of them throws or fails.
-  void run(const std::function<void(Engine&)>& body, Seconds limit = Seconds(100)) const {
+  void run(const std::function<void(Engine&)>& body, Seconds limit = Seconds(100),
+           const EngineOptions& options = {}) const {
     Workers workers(size_, [&](Rank rank) {
-      const FarEngine joined = join(rank);
+      const FarEngine joined = join(rank, options);
       body(*joined.engine);
     });
     const auto codes = workers.wait_all(limit);
@@ -118,9 +124,9 @@ inline void run_random_trials(const FarWorld& world, int trials, Seconds limit) 
 }
 
 // A rank waits for a peer that computes for so long.
-inline void compute_for(Seconds time) {
+inline void compute_for(Seconds time, const EngineOptions& options) {
   const FarWorld world(2, 1);
-  world.run([&](Engine& engine) {
+  const auto body = [&](Engine& engine) {
     Collectives collectives(engine);
     std::vector<float> values(100'000, 1);
     collectives.all_reduce(Group({0, 1}), elements(values));
@@ -128,7 +134,8 @@ inline void compute_for(Seconds time) {
     const Deadline end = after(time);
     while (engine.rank() == 1 && Clock::now() < end) sum = sum + 1;
     collectives.all_reduce(Group({0, 1}), elements(values));
-  });
+  };
+  world.run(body, Seconds(100), options);
 }
 
 }  // namespace riffle::test

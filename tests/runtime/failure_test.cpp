@@ -61,6 +61,36 @@ TEST_P(Killed, InMidStep) {
     EXPECT_EQ(codes[rank], rank == kVictim ? 128 + SIGKILL : 0) << "rank " << rank;
 }
 
+// Stopped for three seconds and woken: all train on, to the weights of a run without that.
+TEST(Stopped, ForLessThanTheSettingTrainingGoesOn) {
+  std::vector<test::Vector> expected(3);
+  test::run_world(test::Kind::loopback, 3, [&](Engine& engine) {
+    Toy toy(engine, "wfbp");
+    toy.train(2 * kLast);
+    expected[static_cast<std::size_t>(engine.rank())] = toy.weights();
+  });
+  test::Workers workers(3, [&](Rank rank) {
+    ShmOptions options;
+    options.job = "stopped-" + std::to_string(getppid());
+    options.rank = rank;
+    options.size = 3;
+    const auto engine = make_shm_engine(options);
+    Toy toy(*engine, "wfbp");
+    toy.train(kLast);
+    if (rank == kVictim) (void)raise(SIGSTOP);
+    toy.train(kLast);
+    EXPECT_EQ(toy.weights(), expected[static_cast<std::size_t>(rank)]);
+  });
+  // It stops when it has come so far; on a slow machine it is woken a little earlier or later.
+  int code = -1;
+  for (int tries = 0; tries < 20 && code < 0; ++tries) {
+    code = workers.wait(kVictim, Seconds(3));
+    if (code < 0) workers.signal(kVictim, SIGCONT);
+  }
+  EXPECT_EQ(code, 0);
+  for (const Rank rank : {0, 1}) EXPECT_EQ(workers.wait(rank, Seconds(20)), 0) << rank;
+}
+
 class KilledThread : public testing::TestWithParam<std::string> {};
 
 TEST_P(KilledThread, AmongThreads) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "riffle/engines.h"
@@ -241,15 +242,16 @@ void UcxNetwork::abandon(Rank rank) {
   answer();
 }
 
-void UcxNetwork::leave(Rank culprit, Deadline deadline) {
+void UcxNetwork::leave(Rank culprit, Deadline deadline, const std::function<bool(Rank)>& failed) {
   const Chunk blame{.tag = {}, .bytes = 0, .offset = static_cast<std::uint64_t>(culprit + 1)};
   for (Peer& peer : peers_)
     if (peer.endpoint != nullptr && !peer.lost) post(peer, Kind::goodbye, blame, {}, 0, nullptr);
-  const auto waiting = [](const Peer& peer) {
-    return peer.endpoint != nullptr && !peer.lost && !peer.left && !peer.answered;
+  const auto waiting = [&](const Peer& peer) {
+    return peer.endpoint != nullptr && !peer.lost && !peer.left && !peer.answered &&
+           !failed(peer.rank);
   };
   while (Clock::now() < deadline && std::ranges::any_of(peers_, waiting))
-    if (!progress()) sched_yield();
+    if (!progress()) std::this_thread::sleep_for(std::chrono::microseconds(100));
   // Those who have left before us may still wait for our farewell.
   progress();
 }

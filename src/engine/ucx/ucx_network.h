@@ -25,7 +25,7 @@ class UcxNetwork final : public Network {
             std::shared_ptr<const void> keep) override;
   bool progress() override;
   void abandon(Rank peer) override;
-  void leave(Rank culprit, Deadline deadline) override;
+  void leave(Rank culprit, Deadline deadline, const std::function<bool(Rank)>& failed) override;
   [[nodiscard]] int event_fd() const override { return worker_.event_fd(); }
   [[nodiscard]] bool arm() override { return ucp_worker_arm(worker_.get()) == UCS_OK; }
 

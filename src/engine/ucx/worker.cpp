@@ -34,8 +34,9 @@ void check(ucs_status_t status, const char* what, const std::string& interface) 
 // Rendezvous costs five one-way latencies, so everything is eager. A chunk fits into a segment:
 // what does not is sent in fragments and put together in one more copy. Ranks of one host that may
 // share memory do so without UCX; those that may not must not find out. A blocking connect would
-// hold up the whole rank while a host is gone. Liveness is ours, so UCX need not ask. Settings of a
-// transport count without its name in front in some versions of UCX (1.13), with it in others.
+// hold up the whole rank while a host is gone. Liveness is ours, so neither UCX nor TCP need ask:
+// a connection over which nothing travels would be given up after 13 s without an answer. Settings
+// of a transport count without its name in front in some versions of UCX (1.13), with it in others.
 ucp_config_t* configure(const std::string& interface) {
   ucp_config_t* config = nullptr;
   check(ucp_config_read(nullptr, nullptr, &config), "reading the configuration", interface);
@@ -45,6 +46,8 @@ ucp_config_t* configure(const std::string& interface) {
       {"NET_DEVICES", interface},
       {"RNDV_THRESH", "inf"},
       {"KEEPALIVE_INTERVAL", "inf"},
+      {"TCP_KEEPIDLE", "inf"},
+      {"KEEPIDLE", "inf"},
       {"TCP_TX_SEG_SIZE", segment},
       {"TX_SEG_SIZE", segment},
       {"TCP_RX_SEG_SIZE", segment},
