@@ -27,7 +27,9 @@ def train(strategy, cluster, engine):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        # Before the block's end makes all workers equal.
+        # What is due before the next forward is merged then. Read before the block's end, which
+        # makes all workers equal.
+        model(inputs)
         return torch.cat([p.detach().flatten().clone() for p in model.parameters()])
 
 
