@@ -59,9 +59,10 @@ void check_flows(const Lab& lab, const CheckOptions& options, const std::string&
                  std::vector<Flow> flows, const std::string& between,
                  std::vector<Measured>& results) {
   const std::vector<double> rates = fair_rates(lab.wiring(), flows);
-  for (std::size_t i = 0; i < flows.size(); ++i) flows[i].bytes = rates[i] * options.time.count();
+  for (std::size_t i = 0; i < flows.size(); ++i)
+    flows[i].bytes = rates[i] * options.time.count() * 1.5;
   const Transferred done =
-      transfer(lab.hosts(), flows, std::min(warm_up(lab), flows.front().bytes));
+      transfer(lab.hosts(), flows, std::min(warm_up(lab), flows.front().bytes), options.time);
   for (std::size_t i = 0; i < flows.size(); ++i)
     results.push_back({what, between.empty() ? pair_name(flows[i].from, flows[i].to) : between,
                        true, rates[i], done.rates[i]});
@@ -89,7 +90,8 @@ void check_shared(const Lab& lab, const CheckOptions& options, std::vector<Measu
     const LinkId link{.uplink = true, .index = domain};
     const std::vector<Flow> flows = flows_through(lab, way_up(lab.wiring(), link));
     if (flows.size() > 1)
-      check_flows(lab, options, "shared", flows, name_of(cluster, link), results);
+      check_flows(lab, {.time = 3 * options.time}, "shared", flows, name_of(cluster, link),
+                  results);
   }
 }
 
@@ -103,7 +105,7 @@ void check_all_to_all(const Lab& lab, const CheckOptions& options, std::vector<M
   const double before = std::min(warm_up(lab), flows.front().bytes);
   results.push_back({"all-to-all", fmt::format("{} hosts", lab.wiring().hosts), false,
                      time_of(lab.wiring(), flows).count(),
-                     transfer(lab.hosts(), flows, before).time.count()});
+                     transfer(lab.hosts(), flows, before, options.time).time.count()});
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ struct Measured {
 std::string spell(const Measured& kind, double value);
 
 struct CheckOptions {
-  // Of one transfer; longer is closer to the mean.
+  // That a rate is measured for; shared links take three times as long, since flows take a while to
+  // agree on their shares.
   Seconds time{1.0};
   // Pairs are all of them, or so many, spread over the cluster.
   int most_pairs = 16;

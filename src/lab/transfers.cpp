@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <stdexcept>
@@ -26,10 +27,13 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint16_t port = 7000;
 constexpr Seconds patience{60};
 
+// What had arrived when the window began and when it ended, and when that was seen.
 struct Result {
-  Nanoseconds first;  // a tenth has arrived
+  Nanoseconds first;
   Nanoseconds last;
-  double first_bytes;  // what had arrived then
+  double first_bytes;
+  double last_bytes;
+  Nanoseconds end;  // of the flow
 };
 
 // What processes share; the results of the flows stand behind it.
@@ -75,18 +79,25 @@ struct End {
 
 class Station {
  public:
-  Station(int host, const std::vector<Flow>& flows, Shared& shared, int stations)
-      : host_(host), flows_(flows), shared_(shared), stations_(stations), buffer_(256 << 10) {}
+  Station(int host, const std::vector<Flow>& flows, Shared& shared, int stations,
+          Nanoseconds window)
+      : host_(host),
+        flows_(flows),
+        shared_(shared),
+        stations_(stations),
+        window_(window),
+        buffer_(256 << 10) {}
 
   void run(double warm_up) {
     connect_all();
-    for (End& end : ends_) end.left = end.total = warm_up;
+    for (End& end : ends_) end.left = end.total = std::floor(warm_up);
     move(false);
     meet(shared_.ready[1], stations_);
     // What was acknowledged last is on its way; then all begin at one moment.
     if (host_ == flows_.front().from) shared_.start = clock_now() + 200'000'000;
     meet(shared_.ready[2], stations_);
-    for (End& end : ends_) end.left = end.total = flows_[static_cast<std::size_t>(end.flow)].bytes;
+    for (End& end : ends_)
+      end.left = end.total = std::floor(flows_[static_cast<std::size_t>(end.flow)].bytes);
     std::this_thread::sleep_until(
         Clock::time_point(std::chrono::nanoseconds(shared_.start.load())));
     move(true);
@@ -155,25 +166,37 @@ class Station {
     if (done <= 0) return;
     end.left -= static_cast<double>(done);
     if (!counts || end.sends) return;
-    Result& result = shared_.result(static_cast<std::size_t>(end.flow));
-    result.last = clock_now();
-    if (result.first == 0 && end.left < 0.9 * end.total) {
-      result.first = result.last;
-      result.first_bytes = end.total - end.left;
+    note(shared_.result(static_cast<std::size_t>(end.flow)), end.total - end.left);
+  }
+
+  // While all flows run; what ends later than others has the network for itself in the end.
+  void note(Result& result, double arrived) const {
+    const Nanoseconds now = clock_now();
+    const Nanoseconds start = shared_.start.load();
+    result.end = now;
+    if (now - start < window_ / 5 || (now - start > window_ && result.last > result.first)) return;
+    if (result.first == 0) {
+      result.first = now;
+      result.first_bytes = arrived;
     }
+    result.last = now;
+    result.last_bytes = arrived;
   }
 
   int host_;
   const std::vector<Flow>& flows_;
   Shared& shared_;
   int stations_;
+  Nanoseconds window_;
   std::vector<End> ends_;
   std::vector<std::byte> buffer_;
 };
 
 }  // namespace
 
-Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double warm_up) {
+Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double warm_up,
+                     Seconds window) {
+  const auto nanoseconds = static_cast<Nanoseconds>(window.count() * 1e9);
   std::vector<int> which;
   for (const Flow& flow : flows)
     for (const int host : {flow.from, flow.to})
@@ -186,7 +209,7 @@ Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double 
       hosts, which,
       [&](int index) {
         Station(which[static_cast<std::size_t>(index)], flows, shared,
-                static_cast<int>(which.size()))
+                static_cast<int>(which.size()), nanoseconds)
             .run(warm_up);
       },
       Seconds(170));
@@ -194,9 +217,9 @@ Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double 
   Nanoseconds end = 0;
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const Result& result = shared.result(i);
-    done.rates.push_back((flows[i].bytes - result.first_bytes) /
-                         (static_cast<double>(result.last - result.first) * 1e-9));
-    end = std::max(end, result.last);
+    const double seen = static_cast<double>(result.last - result.first) * 1e-9;
+    done.rates.push_back(seen > 0 ? (result.last_bytes - result.first_bytes) / seen : 0);
+    end = std::max(end, result.end);
   }
   done.time = Seconds(static_cast<double>(end - shared.start.load()) * 1e-9);
   munmap(memory, size);

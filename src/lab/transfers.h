@@ -10,13 +10,14 @@
 namespace riffle::lab {
 
 // All flows start at once, on connections that are open and warm (each has carried `warm_up` bytes
-// before). `rates`: payload bytes per second from the first to the last byte as the receiver saw
-// them, leaving out the first tenth; `time`: from the start to the last byte of the last flow.
+// before). `rates`: payload bytes per second as the receivers saw them within `window` from the
+// start, without its first fifth; `time`: from the start to the last byte of the last flow.
 struct Transferred {
   std::vector<double> rates;
   Seconds time{};
 };
-Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double warm_up);
+Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double warm_up,
+                     Seconds window);
 
 // Runs on a host, in a process of its own that may use the memory it shares with us; throws when
 // one of them fails or takes longer than the limit.
