@@ -4,8 +4,9 @@
 
 #include "base/text.h"
 #include "riffle/error.h"
+#include "schedule/schedule.h"
 
-namespace riffle {
+namespace riffle::simulator {
 
 Simulator::Simulator(const Trace& trace, const Cluster& cluster, const Strategy& strategy,
                      std::uint64_t seed, const std::vector<Change>& changes)
@@ -17,7 +18,7 @@ Simulator::Simulator(const Trace& trace, const Cluster& cluster, const Strategy&
       buckets_(strategy.buckets(trace, cost_, world_)),
       traits_(strategy.traits_with(world_, buckets_)),
       network_(cluster_, queue_),
-      schedules_(cluster_, network_),
+      messages_(cluster_, network_),
       workers_({.trace = trace_,
                 .cluster = cluster_,
                 .buckets = buckets_,
@@ -34,9 +35,9 @@ std::shared_ptr<const StepPlan> Simulator::plan_of(Step step) {
   const Step key = traits_.period > 0 ? step % traits_.period : step;
   auto found = plans_.find(key);
   if (found == plans_.end()) {
-    const Program program = strategy_.program(step, world_, buckets_);
+    const Program program = schedule::program_of(strategy_, step, world_, buckets_);
     auto plan = std::make_shared<const StepPlan>(
-        compile_step(program, buckets_, trace_.dtype, cost_, schedules_));
+        compile_step(program, buckets_, trace_.dtype, cost_, messages_));
     if (traits_.period == 0) plans_.clear();  // it does not come back
     found = plans_.emplace(key, std::move(plan)).first;
   }
@@ -122,15 +123,14 @@ int Simulator::link_up(const Change& change) const {
   std::vector<std::string> known;
   for (std::size_t d = 1; d < cluster_.domains.size(); ++d) {
     known.push_back(cluster_.domains[d].name);
-    if (known.back() == change.link) return network_.domain_link(static_cast<int>(d), Network::kUp);
+    if (known.back() == change.link) return network_.links().domain(static_cast<int>(d), kUp);
   }
   if (cluster_.fit) usage_error("event {}: a fit has no links", print(change));
   const std::string prefix = "worker";
   if (change.link.starts_with(prefix)) {
     const auto rank = parse_integer(std::string_view(change.link).substr(prefix.size()),
                                     "event " + print(change));
-    if (rank >= 0 && rank < cluster_.size())
-      return Network::worker_link(static_cast<Rank>(rank), Network::kUp);
+    if (rank >= 0 && rank < cluster_.size()) return Links::worker(static_cast<Rank>(rank), kUp);
   }
   known.push_back("worker0");
   usage_error("event {}: {}", print(change), unknown_name("link", change.link, known));
@@ -146,7 +146,7 @@ void Simulator::apply(const Change& change) {
       network_.set_bandwidth(link, change.bandwidth->bytes_per_second);
     }
     if (change.cut) {
-      before_cut_.emplace(link, network_.bandwidth(link));
+      before_cut_.emplace(link, network_.links().capacity(link));
       network_.set_bandwidth(link, 0);
     }
     if (const auto before = before_cut_.find(link); change.repair && before != before_cut_.end()) {
@@ -156,4 +156,4 @@ void Simulator::apply(const Change& change) {
   }
 }
 
-}  // namespace riffle
+}  // namespace riffle::simulator

@@ -79,9 +79,8 @@ TEST_P(EveryStrategy, SendsWhatTheCostModelSays) {
     Traffic expected;
     for (Step step = 0; step < period; ++step)
       for (const Exchange& exchange : strategy->program(step, world, buckets).exchanges) {
-        const Bytes size =
-            wire_bytes(payload_bytes(buckets[exchange.bucket], exchange.payload), trace.dtype,
-                       exchange.wire);
+        const Bytes size = wire_bytes(payload_bytes(buckets[exchange.bucket], exchange.payload),
+                                      trace.dtype, exchange.wire);
         const Traffic each = cost.traffic(exchange, size);
         const double share = exchange.group.size() / (12.0 * period);
         expected.bytes += each.bytes * share;
