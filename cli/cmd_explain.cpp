@@ -13,6 +13,9 @@
 namespace riffle::cli {
 namespace {
 
+using report::GroupPicture;
+using report::GroupStyle;
+
 struct Arguments {
   Inputs inputs;
   Output output;

@@ -18,7 +18,7 @@ struct Arguments {
   std::vector<std::string> events;
   std::string timeline;
   bool gantt = false;
-  GanttStyle style;
+  report::GanttStyle style;
   SimulateOptions options;
 };
 

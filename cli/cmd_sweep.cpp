@@ -165,8 +165,10 @@ std::string points_json(const std::vector<Point>& points) {
   return json.dump(1) + "\n";
 }
 
-Curves curves(const Arguments& arguments, const std::vector<Point>& points, std::size_t sizes) {
-  Curves drawn{"workers", arguments.show == "step" ? "seconds a step" : arguments.show, {}, {}};
+report::Curves curves(const Arguments& arguments, const std::vector<Point>& points,
+                      std::size_t sizes) {
+  report::Curves drawn{
+      "workers", arguments.show == "step" ? "seconds a step" : arguments.show, {}, {}};
   for (std::size_t i = 0; i < sizes; ++i) drawn.x.push_back(points[i].workers);
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (i % sizes == 0) drawn.series.push_back({points[i].spec, {}});

@@ -10,6 +10,8 @@
 
 namespace riffle::cli {
 
+using report::Table;
+
 // Thrown by a verb that ends with another code than 0 and has said why itself.
 struct Exit {
   int code = 1;

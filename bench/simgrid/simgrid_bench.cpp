@@ -42,25 +42,25 @@ PeerResult run_ours(Algorithm algorithm, const Cluster& cluster) {
       .source = "made up"};
   const auto before = std::chrono::steady_clock::now();
   const OneAllReduce strategy(algorithm);
-  Simulator simulator(trace, cluster, strategy, 0, {});
-  simulator.run_until(1);
+  simulator::Simulator run(trace, cluster, strategy, 0, {});
+  run.run_until(1);
   const auto wall = std::chrono::steady_clock::now() - before;
-  return {simulator.mean_begin(1) - kCompute, std::chrono::duration<double>(wall).count()};
+  return {run.mean_begin(1) - kCompute, std::chrono::duration<double>(wall).count()};
 }
 
 int compare() {
-  Table table{{{"seed"},
-               {"workers"},
-               {"racks"},
-               {"algorithm", false},
-               {"flows on an uplink"},
-               {"riffle"},
-               {"SimGrid"},
-               {"difference"},
-               {"riffle ran"},
-               {"SimGrid ran"},
-               {"by round trip"}},
-              {}};
+  report::Table table{{{"seed"},
+                       {"workers"},
+                       {"racks"},
+                       {"algorithm", false},
+                       {"flows on an uplink"},
+                       {"riffle"},
+                       {"SimGrid"},
+                       {"difference"},
+                       {"riffle ran"},
+                       {"SimGrid ran"},
+                       {"by round trip"}},
+                      {}};
   double worst = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Cluster cluster = random_cluster(seed);

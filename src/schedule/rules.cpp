@@ -36,12 +36,16 @@ Point point_of(DuePoint due) {
   return Point::stepped;
 }
 
+Moment moment_of(const Due& due) {
+  return moment(due.steps, point_of(due.point));
+}
+
 Moment taken(const Exchange& exchange, Step step) {
   return moment(step, point_of(exchange.start));
 }
 
 Moment merged(const Exchange& exchange, Step step) {
-  return moment(step + exchange.due.steps, point_of(exchange.due.point));
+  return moment_of(exchange.due) + moment(step, Point::before_forward);
 }
 
 bool postpones(const Exchange& exchange) {

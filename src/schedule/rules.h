@@ -8,6 +8,8 @@
 
 namespace riffle::schedule {
 
+// The due point of an exchange of step 0.
+Moment moment_of(const Due& due);
 // When an exchange of `step` takes its snapshot, and when it is merged.
 Moment taken(const Exchange& exchange, Step step);
 Moment merged(const Exchange& exchange, Step step);

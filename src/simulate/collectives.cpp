@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace riffle {
+namespace riffle::simulator {
 
 int Collectives::new_collective() {
   if (!free_.empty()) {
@@ -14,16 +14,16 @@ int Collectives::new_collective() {
   return static_cast<int>(collectives_.size()) - 1;
 }
 
-int Collectives::open(std::shared_ptr<const Schedule> schedule, double bytes, std::int64_t owner) {
+int Collectives::open(std::shared_ptr<const MessagePlan> plan, double bytes, std::int64_t owner) {
   const int id = new_collective();
   Collective& collective = *collectives_[id];
-  const Shape& shape = schedule->shape();
+  const Shape& shape = plan->shape();
   collective.members = shape.members();
   collective.round.assign(static_cast<std::size_t>(shape.members()), -1);
   collective.sending.assign(static_cast<std::size_t>(shape.members()), 0);
   collective.missing = shape.expected();
-  collective.together.assign(static_cast<std::size_t>(schedule->runs()), 0);
-  collective.schedule = std::move(schedule);
+  collective.together.assign(static_cast<std::size_t>(plan->runs()), 0);
+  collective.plan = std::move(plan);
   collective.bytes = bytes;
   collective.owner = owner;
   collective.joined = collective.done = 0;
@@ -33,7 +33,7 @@ int Collectives::open(std::shared_ptr<const Schedule> schedule, double bytes, st
 int Collectives::open_timed(int members, double seconds, bool one_at_a_time, std::int64_t owner) {
   const int id = new_collective();
   Collective& collective = *collectives_[id];
-  collective.schedule.reset();
+  collective.plan.reset();
   collective.members = members;
   collective.seconds = seconds;
   collective.one_at_a_time = one_at_a_time;
@@ -45,7 +45,7 @@ int Collectives::open_timed(int members, double seconds, bool one_at_a_time, std
 void Collectives::join(int id, int member, double now) {
   Collective& collective = *collectives_[id];
   ++collective.joined;
-  if (collective.schedule)
+  if (collective.plan)
     begin_round(id, member, 0, now);
   else if (collective.joined == collective.members)
     start_timed(id, now);
@@ -70,7 +70,7 @@ void Collectives::finish_member(int id, int member, double now) {
   Collective& collective = *collectives_[id];
   const std::int64_t owner = collective.owner;
   if (++collective.done == collective.members) {
-    collective.schedule.reset();
+    collective.plan.reset();
     free_.push_back(id);
   }
   listener_.member_done(owner, member, now);
@@ -78,10 +78,10 @@ void Collectives::finish_member(int id, int member, double now) {
 
 void Collectives::begin_round(int id, int member, int round, double now) {
   Collective& collective = *collectives_[id];
-  const Shape& shape = collective.schedule->shape();
+  const Shape& shape = collective.plan->shape();
   if (round == shape.rounds()) return finish_member(id, member, now);
   collective.round[member] = round;
-  if (const int run = collective.schedule->bundled(shape.cell(round, member)); run >= 0) {
+  if (const int run = collective.plan->bundled(shape.cell(round, member)); run >= 0) {
     collective.sending[member] = 1;
     ++collective.together[run];
     postponed_.push_back({id, member, round});
@@ -96,9 +96,9 @@ void Collectives::begin_round(int id, int member, int round, double now) {
 void Collectives::flush(double now) {
   for (const Postponed& each : postponed_) {
     Collective& collective = *collectives_[each.collective];
-    const Schedule& schedule = *collective.schedule;
-    const int run = schedule.bundled(schedule.shape().cell(each.round, each.member));
-    if (collective.together[run] == schedule.run(run).count) send_bundle(each, run, now);
+    const MessagePlan& plan = *collective.plan;
+    const int run = plan.bundled(plan.shape().cell(each.round, each.member));
+    if (collective.together[run] == plan.run(run).count) send_bundle(each, run, now);
     if (collective.together[run] > 0)
       send_all(each.collective, collective, each.member, each.round, now);
   }
@@ -111,48 +111,48 @@ void Collectives::flush(double now) {
 
 void Collectives::send_bundle(const Postponed& what, int which, double now) {
   Collective& collective = *collectives_[what.collective];
-  const Schedule& schedule = *collective.schedule;
-  const Schedule::Run& run = schedule.run(which);
+  const MessagePlan& plan = *collective.plan;
+  const MessagePlan::Run& run = plan.run(which);
   const auto first = collective.round.begin() + run.first;
   const bool in_step =
       std::all_of(first, first + run.count, [&](int round) { return round == what.round; });
-  const int cell = schedule.shape().cell(what.round, run.first);
+  const int cell = plan.shape().cell(what.round, run.first);
   const bool sent =
-      in_step && network_.bundle(schedule.path(schedule.shape().first_send(cell)),
-                                 schedule.bundle(which, what.round),
-                                 schedule.shape().share(cell) * collective.bytes,
-                                 {what.collective, what.round, run.first, Network::kBundle}, now);
+      in_step &&
+      network_.bundle(plan.path(plan.shape().first_send(cell)), plan.bundle(which, what.round),
+                      plan.shape().share(cell) * collective.bytes,
+                      {what.collective, what.round, run.first, kBundle}, now);
   collective.together[which] = sent ? 0 : run.count + 1;  // not asked again
 }
 
 void Collectives::send_all(int id, Collective& collective, int member, int round, double now) {
-  const Schedule& schedule = *collective.schedule;
-  const Shape& shape = schedule.shape();
+  const MessagePlan& plan = *collective.plan;
+  const Shape& shape = plan.shape();
   const int cell = shape.cell(round, member);
   const int begin = shape.first_send(cell);
   const int end = shape.first_send(cell + 1);
-  const Rank from = schedule.rank(member);
+  const Rank from = plan.rank(member);
   const double bytes = shape.share(cell) * collective.bytes;
-  if (const int fan = schedule.fan(cell); fan >= 0) {
+  if (const int fan = plan.fan(cell); fan >= 0) {
     collective.sending[member] = 1;
-    network_.fan(fan, from, end - begin, bytes, {id, round, member, -1}, now);
+    network_.fan(fan, from, end - begin, bytes, {id, round, member, kFan}, now);
     return;
   }
   collective.sending[member] = end - begin;
   for (int i = begin; i < end; ++i) {
     const int to = shape.receiver(i);
-    network_.send(schedule.path(i), from, schedule.rank(to), bytes, {id, round, member, to}, now);
+    network_.send(plan.path(i), from, plan.rank(to), bytes, {id, round, member, to}, now);
   }
 }
 
 void Collectives::delivered(int flow, double now) {
   while (flow >= 0) {
-    const Network::Cargo cargo = network_.cargo(flow);
+    const Cargo cargo = network_.cargo(flow);
     flow = network_.take(flow);
     Collective& collective = *collectives_[cargo.collective];
-    const Shape& shape = collective.schedule->shape();
+    const Shape& shape = collective.plan->shape();
     const int cell = shape.cell(cargo.round, cargo.from);
-    if (cargo.to == Network::kBundle) {
+    if (cargo.to == kBundle) {
       bundle_delivered(cargo, collective, now);
       continue;
     }
@@ -168,13 +168,12 @@ void Collectives::delivered(int flow, double now) {
   }
 }
 
-void Collectives::bundle_delivered(const Network::Cargo& cargo, Collective& collective,
-                                   double now) {
-  const Schedule& schedule = *collective.schedule;
-  const Shape& shape = schedule.shape();
+void Collectives::bundle_delivered(const Cargo& cargo, Collective& collective, double now) {
+  const MessagePlan& plan = *collective.plan;
+  const Shape& shape = plan.shape();
   const int cell = shape.cell(cargo.round, cargo.from);
   const int send = shape.first_send(cell);
-  const int count = schedule.run(schedule.bundled(cell)).count;
+  const int count = plan.run(plan.bundled(cell)).count;
   for (int i = 0; i < count; ++i) {
     heard(cargo.collective, collective, shape.receiver(send + i), cargo.round, now);
     if (--collective.sending[cargo.from + i] == 0 && collective.missing[cell + i] <= 0)
@@ -183,16 +182,16 @@ void Collectives::bundle_delivered(const Network::Cargo& cargo, Collective& coll
 }
 
 void Collectives::heard(int id, Collective& collective, int member, int round, double now) {
-  const int cell = collective.schedule->shape().cell(round, member);
+  const int cell = collective.plan->shape().cell(round, member);
   if (--collective.missing[cell] <= 0 && collective.round[member] == round &&
       collective.sending[member] == 0)
     round_done(id, collective, member, now);
 }
 
 void Collectives::round_done(int id, Collective& collective, int member, double now) {
-  const Shape& shape = collective.schedule->shape();
+  const Shape& shape = collective.plan->shape();
   const int round = collective.round[member];
-  // A repeating schedule counts in one cell: what came early counts for the next round.
+  // A repeating plan counts in one cell: what came early counts for the next round.
   if (shape.repeating()) collective.missing[member] += shape.expected()[member];
   const double adding = gamma_ > 0 ? gamma_ * shape.added(round, member) * collective.bytes : 0;
   if (adding > 0)
@@ -231,4 +230,4 @@ void Collectives::begin_listed(int first, double now) {
   }
 }
 
-}  // namespace riffle
+}  // namespace riffle::simulator

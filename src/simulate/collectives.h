@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "simulate/schedule.h"
+#include "simulate/message_plan.h"
 
-namespace riffle {
+namespace riffle::simulator {
 
 class Collectives {
  public:
@@ -23,7 +23,7 @@ class Collectives {
       : network_(network), queue_(queue), gamma_(gamma), listener_(listener) {}
 
   // A collective of `bytes`. `owner` is the listener's.
-  int open(std::shared_ptr<const Schedule> schedule, double bytes, std::int64_t owner);
+  int open(std::shared_ptr<const MessagePlan> plan, double bytes, std::int64_t owner);
   // One that has a cost but no messages (a published fit, a tree): it starts when the last member
   // has joined, and takes `seconds`; of those that are `one_at_a_time` the later one waits.
   int open_timed(int members, double seconds, bool one_at_a_time, std::int64_t owner);
@@ -40,7 +40,7 @@ class Collectives {
 
  private:
   struct Collective {
-    std::shared_ptr<const Schedule> schedule;  // none: timed
+    std::shared_ptr<const MessagePlan> plan;  // none: timed
     std::int64_t owner = 0;
     double bytes = 0;
     double seconds = 0;
@@ -50,7 +50,7 @@ class Collectives {
     int done = 0;
     std::vector<int> round;     // of each member; -1 before it joins
     std::vector<int> sending;   // its messages of this round that have not arrived
-    std::vector<int> missing;   // messages still to be heard, by cell of the schedule
+    std::vector<int> missing;   // messages still to be heard, by cell of the plan
     std::vector<int> together;  // members of a run that send at this time
   };
   struct Postponed {
@@ -69,7 +69,7 @@ class Collectives {
   void begin_round(int id, int member, int round, double now);
   void send_bundle(const Postponed& postponed, int run, double now);
   void send_all(int id, Collective& collective, int member, int round, double now);
-  void bundle_delivered(const Network::Cargo& cargo, Collective& collective, double now);
+  void bundle_delivered(const Cargo& cargo, Collective& collective, double now);
   void heard(int id, Collective& collective, int member, int round, double now);
   void round_done(int id, Collective& collective, int member, double now);
   void begin_later(int id, int member, double time);
@@ -89,4 +89,4 @@ class Collectives {
   double busy_until_ = 0;
 };
 
-}  // namespace riffle
+}  // namespace riffle::simulator

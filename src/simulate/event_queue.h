@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace riffle {
+namespace riffle::simulator {
 
 enum class Happening : std::uint8_t {
   stream_done,  // the first flow of a stream has sent its last byte (id: stream)
@@ -78,4 +78,4 @@ class EventQueue {
   std::uint64_t order_ = 0;
 };
 
-}  // namespace riffle
+}  // namespace riffle::simulator

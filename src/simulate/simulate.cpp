@@ -9,6 +9,8 @@
 namespace riffle {
 namespace {
 
+using simulator::Simulator;
+
 constexpr Step kStepsWithoutPeriod = 32;
 constexpr Step kWorkerSteps = 2048;  // that make a mean over random steps worth printing
 constexpr int kMostPeriods = 64;
@@ -55,7 +57,7 @@ Window run(Simulator& simulator, const Cluster& cluster, const SimulateOptions& 
   if (steps == 0 && (traits.period == 0 || !options.changes.empty())) steps = kStepsWithoutPeriod;
   if (steps == 0 && random(cluster)) steps = (kWorkerSteps + cluster.size() - 1) / cluster.size();
   if (options.timeline != nullptr)
-    simulator.record(*options.timeline, options.timeline_workers, warmup);
+    simulator.record().keep(*options.timeline, options.timeline_workers, warmup);
   // Where only names change from rotation to rotation, one of them tells as much as a period.
   if (steps == 0) return until_steady(simulator, warmup, turn);
   const Window window{warmup, warmup + whole_periods(steps, period)};
@@ -67,12 +69,13 @@ Window run(Simulator& simulator, const Cluster& cluster, const SimulateOptions& 
 std::vector<SimulatedBucket> last_buckets(const Simulator& simulator, const Trace& trace,
                                           Step before) {
   std::vector<SimulatedBucket> shown;
-  for (auto step = simulator.seen().rbegin(); step != simulator.seen().rend(); ++step) {
+  for (auto step = simulator.record().seen().rbegin(); step != simulator.record().seen().rend();
+       ++step) {
     const auto& exchanges = step->second.exchanges;
     const bool whole = std::ranges::all_of(exchanges, [](const auto& e) { return e.end >= 0; });
     if (step->first >= before || exchanges.empty() || !whole) continue;
-    for (const Workers::Seen& seen : exchanges) {
-      const PlannedExchange& planned = step->second.plan->exchanges[seen.exchange];
+    for (const simulator::SeenExchange& seen : exchanges) {
+      const simulator::PlannedExchange& planned = step->second.plan->exchanges[seen.exchange];
       const Bucket& bucket = simulator.buckets()[planned.exchange.bucket];
       SimulatedBucket entry{{},
                             planned.size,

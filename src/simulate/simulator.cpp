@@ -4,8 +4,9 @@
 
 #include "base/text.h"
 #include "riffle/error.h"
+#include "schedule/schedule.h"
 
-namespace riffle {
+namespace riffle::simulator {
 
 Simulator::Simulator(const Trace& trace, const Cluster& cluster, const Strategy& strategy,
                      std::uint64_t seed, const std::vector<Change>& changes)
@@ -17,7 +18,7 @@ Simulator::Simulator(const Trace& trace, const Cluster& cluster, const Strategy&
       buckets_(strategy.buckets(trace, cost_, world_)),
       traits_(strategy.traits_with(world_, buckets_)),
       network_(cluster_, queue_),
-      schedules_(cluster_, network_),
+      messages_(cluster_, network_),
       workers_({.trace = trace_,
                 .cluster = cluster_,
                 .buckets = buckets_,
@@ -34,9 +35,9 @@ std::shared_ptr<const StepPlan> Simulator::plan_of(Step step) {
   const Step key = traits_.period > 0 ? step % traits_.period : step;
   auto found = plans_.find(key);
   if (found == plans_.end()) {
-    const Program program = strategy_.program(step, world_, buckets_);
+    const Program program = schedule::program_of(strategy_, step, world_, buckets_);
     auto plan = std::make_shared<const StepPlan>(
-        compile_step(program, buckets_, trace_.dtype, cost_, schedules_));
+        compile_step(program, buckets_, trace_.dtype, cost_, messages_));
     if (traits_.period == 0) plans_.clear();  // it does not come back
     found = plans_.emplace(key, std::move(plan)).first;
   }
@@ -110,7 +111,7 @@ void Simulator::schedule_changes(const std::vector<Change>& changes) {
       const int up = way_up(link);
       network_.declare_variable(up);
       network_.declare_variable(up + 1);
-      variables_.try_emplace(up, Variable{.bandwidth = network_.bandwidth(up)});
+      variables_.try_emplace(up, Variable{.bandwidth = network_.links().capacity(up)});
     }
     if (change.at.count() > 0)
       queue_.push(change.at.count(), Happening::change, static_cast<int>(i));
@@ -120,8 +121,7 @@ void Simulator::schedule_changes(const std::vector<Change>& changes) {
 }
 
 int Simulator::way_up(LinkId link) const {
-  return link.uplink ? network_.domain_link(link.index, Network::kUp)
-                     : Network::worker_link(link.index, Network::kUp);
+  return link.uplink ? network_.links().domain(link.index, kUp) : Links::worker(link.index, kUp);
 }
 
 void Simulator::apply(const Change& change) {
@@ -145,4 +145,4 @@ void Simulator::apply(const Change& change, LinkId link) {
     network_.set_bandwidth(way, state.cut ? 0 : state.bandwidth - state.load);
 }
 
-}  // namespace riffle
+}  // namespace riffle::simulator

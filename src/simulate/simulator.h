@@ -4,7 +4,7 @@
 #include "riffle/simulate.h"
 #include "simulate/workers.h"
 
-namespace riffle {
+namespace riffle::simulator {
 
 class Simulator {
  public:
@@ -14,10 +14,11 @@ class Simulator {
   // Until every worker has begun `step`. Others may be ahead: nobody is held.
   void run_until(Step step);
   // From the beginning to where the workers began a step, mean over them.
-  [[nodiscard]] double mean_begin(Step step) const { return workers_.mean_begin(step); }
+  [[nodiscard]] double mean_begin(Step step) const { return workers_.record().mean_begin(step); }
 
-  void record(Timeline& timeline, Rank ranks, Step from) { workers_.record(timeline, ranks, from); }
-  [[nodiscard]] const std::map<Step, Workers::SeenStep>& seen() const { return workers_.seen(); }
+  // What it shows of itself.
+  Record& record() { return workers_.record(); }
+  [[nodiscard]] const Record& record() const { return workers_.record(); }
   [[nodiscard]] const Traits& traits() const { return traits_; }
   [[nodiscard]] const BucketPlan& buckets() const { return buckets_; }
   // Sent by all workers in steps [from, to), which must have begun.
@@ -43,7 +44,7 @@ class Simulator {
   Traits traits_;
   EventQueue queue_;
   Network network_;
-  ScheduleCache schedules_;
+  MessagePlans messages_;
   std::map<Step, std::shared_ptr<const StepPlan>> plans_;  // of one period
   std::vector<std::pair<double, double>> traffic_;         // bytes and messages of each step
   std::vector<Change> changes_;
@@ -58,4 +59,4 @@ class Simulator {
   std::int64_t events_ = 0;
 };
 
-}  // namespace riffle
+}  // namespace riffle::simulator

@@ -1,30 +1,16 @@
 #include "simulate/step_plan.h"
 
-#include <algorithm>
+#include "schedule/rules.h"
 
-#include "riffle/error.h"
-
-namespace riffle {
+namespace riffle::simulator {
 namespace {
 
-// Due points of exchanges of one step, in the order a worker meets them.
-int due_order(const Due& due) {
-  const int point = due.point == DuePoint::before_forward ? 0
-                    : due.point == DuePoint::before_step  ? 1
-                                                          : 2;
-  return 3 * due.steps + point;
-}
-
-// The later one starts from the earlier one's result. (Where the earlier one is due before the
-// later one starts, the worker has waited for it anyway.)
-bool chains(const Exchange& earlier, const Exchange& later) {
-  return earlier.bucket == later.bucket && earlier.payload == later.payload &&
-         due_order(earlier.due) <= due_order(later.due);
-}
-
 PlannedExchange plan_exchange(const Exchange& exchange, Bytes size, const CostModel& cost,
-                              ScheduleCache& schedules, StepPlan& plan) {
-  PlannedExchange planned{.exchange = exchange, .size = size, .schedule = nullptr};
+                              MessagePlans& plans, StepPlan& plan) {
+  PlannedExchange planned{.exchange = exchange,
+                          .starts = schedule::point_of(exchange.start),
+                          .size = size,
+                          .messages = nullptr};
   const bool fit = cost.cluster().fit.has_value();
   const Algorithm algorithm = cost.algorithm(exchange, size);
   if (fit || algorithm == Algorithm::tree || algorithm == Algorithm::automatic) {
@@ -35,9 +21,9 @@ PlannedExchange plan_exchange(const Exchange& exchange, Bytes size, const CostMo
     plan.bytes += traffic.bytes * exchange.group.size();
     plan.messages += traffic.messages * exchange.group.size();
   } else {
-    planned.schedule = schedules.get(exchange, algorithm);
-    plan.bytes += planned.schedule->shape().shares() * static_cast<double>(size.count);
-    plan.messages += planned.schedule->shape().messages();
+    planned.messages = plans.get(exchange, algorithm);
+    plan.bytes += planned.messages->shape().shares() * static_cast<double>(size.count);
+    plan.messages += planned.messages->shape().messages();
   }
   return planned;
 }
@@ -57,7 +43,8 @@ void assign_items(StepPlan& plan, int workers) {
   }
 }
 
-// Links each item to the last earlier one of the same worker that it chains to.
+// Links each item to the last earlier one of the same worker that it starts from. (Where that one
+// is due before it may start, the worker has waited anyway.)
 void find_chains(StepPlan& plan, int workers, std::size_t buckets) {
   constexpr std::size_t kPayloads = 4;
   std::vector<std::vector<int>> seen(buckets * kPayloads);  // items of one worker
@@ -77,7 +64,7 @@ void find_chains(StepPlan& plan, int workers, std::size_t buckets) {
     for (const int item : items) {
       auto& earlier = earlier_of(item);
       for (const int other : earlier)
-        if (chains(exchange_of(other), exchange_of(item))) {
+        if (schedule::chains(exchange_of(other), exchange_of(item))) {
           plan.items[item].after = other;
           plan.chained = true;
         }
@@ -87,28 +74,33 @@ void find_chains(StepPlan& plan, int workers, std::size_t buckets) {
   }
 }
 
+// The update waits for the last of the bucket's gradients.
+void postpone(StepPlan& plan, const Exchange& exchange) {
+  const auto known =
+      std::ranges::find(plan.postponed, exchange.bucket, &std::pair<int, Due>::first);
+  if (known == plan.postponed.end())
+    plan.postponed.emplace_back(exchange.bucket, exchange.due);
+  else if (schedule::moment_of(known->second) < schedule::moment_of(exchange.due))
+    known->second = exchange.due;
+}
+
 }  // namespace
 
 StepPlan compile_step(const Program& program, const BucketPlan& buckets, DType dtype,
-                      const CostModel& cost, ScheduleCache& schedules) {
+                      const CostModel& cost, MessagePlans& plans) {
   StepPlan plan;
-  std::vector<char> late(buckets.size(), 0);
   for (const Exchange& exchange : program.exchanges) {
-    plan.stepped = plan.stepped || exchange.start == Start::bucket_stepped;
-    if (exchange.payload == Payload::gradient && exchange.due.point == DuePoint::before_forward &&
-        !late[exchange.bucket]) {
-      late[exchange.bucket] = 1;
-      plan.postponed.emplace_back(exchange.bucket, exchange.due.steps);
-    }
+    plan.by_bucket = plan.by_bucket || schedule::updates_by_bucket(exchange);
+    if (schedule::postpones(exchange)) postpone(plan, exchange);
     if (exchange.group.size() < 2) continue;
     plan.lanes = std::max(plan.lanes, exchange.lane + 1);
-    const Bytes size = wire_bytes(payload_bytes(buckets[exchange.bucket], exchange.payload),
-                                  dtype, exchange.wire);
-    plan.exchanges.push_back(plan_exchange(exchange, size, cost, schedules, plan));
+    const Bytes size =
+        wire_bytes(payload_bytes(buckets[exchange.bucket], exchange.payload), dtype, exchange.wire);
+    plan.exchanges.push_back(plan_exchange(exchange, size, cost, plans, plan));
   }
   assign_items(plan, cost.cluster().size());
   find_chains(plan, cost.cluster().size(), buckets.size());
   return plan;
 }
 
-}  // namespace riffle
+}  // namespace riffle::simulator

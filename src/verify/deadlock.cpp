@@ -101,8 +101,10 @@ class WaitGraph {
 
   // What a worker does by itself.
   void add_own_order(std::size_t node) {
+    const Place here = place(node);
+    if (schedule::is_of_all(here.point) && here.bucket > 0) return;  // no place
     const int worker = static_cast<int>(node / per_step()) % workers_;
-    for (const Place& before : schedule::just_before(place(node), buckets_))
+    for (const Place& before : schedule::just_before(here, buckets_))
       needs_[node].push_back(at(before, worker));
   }
 
@@ -145,9 +147,10 @@ class WaitGraph {
   std::vector<std::vector<std::size_t>> needs_;
 };
 
-// Most schedules need no graph. Let an exchange begin at its start, or where those before it on its
-// members' lanes begin if that is later. If that is before its due point, everything waits only for
-// what comes earlier in a step's order of points, so there is no cycle.
+// Most schedules need no graph: those without chains in flight. Let an exchange begin at its start,
+// or where those before it on its members' lanes begin if that is later. If that is before its due
+// point, everything waits only for what comes earlier in a step's order of points, so there is no
+// cycle.
 bool in_order(const Schedule& schedule) {
   for (const Program& program : schedule.programs)
     if (std::ranges::any_of(schedule::waits_of(program),

@@ -13,6 +13,8 @@
 namespace riffle {
 namespace {
 
+using simulator::Simulator;
+
 Cluster irregular(Random& random, int most_racks, int most_workers, bool equal_links) {
   Cluster cluster;
   cluster.domains.push_back({"root", -1, {}});

@@ -10,7 +10,7 @@
 #include "reference.h"
 #include "riffle/random.h"
 
-namespace riffle {
+namespace riffle::simulator {
 namespace {
 
 double log_uniform(Random& random, double low, double high) {
@@ -133,4 +133,4 @@ TEST(Network, WhatOneFlowCannotUseGoesToTheOther) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::simulator

@@ -10,7 +10,7 @@
 #include "pattern/pattern.h"
 #include "simulate/network.h"
 
-namespace riffle {
+namespace riffle::simulator {
 
 // The part that does not depend on where the members are.
 class Shape {
@@ -56,9 +56,9 @@ class Shape {
   double shares_ = 0;
 };
 
-class Schedule {
+class MessagePlan {
  public:
-  Schedule(std::shared_ptr<const Shape> shape, const Group& group, Network& network);
+  MessagePlan(std::shared_ptr<const Shape> shape, const Group& group, Network& network);
 
   [[nodiscard]] const Shape& shape() const { return *shape_; }
   [[nodiscard]] Rank rank(int member) const { return group_.ranks()[member]; }
@@ -76,7 +76,7 @@ class Schedule {
   [[nodiscard]] const Run& run(int which) const { return runs_[which]; }
   // The run of a member whose messages of that cell may be in a bundle; -1 where they may not.
   [[nodiscard]] int bundled(int cell) const { return bundled_.empty() ? -1 : bundled_[cell]; }
-  [[nodiscard]] Network::Bundle bundle(int which, int round) const {
+  [[nodiscard]] Bundle bundle(int which, int round) const {
     const Run& run = runs_[which];
     const int cell = shape_->cell(round, run.first);
     return {group_.ranks().data(), &shape_->receiver(shape_->first_send(cell)), run.first,
@@ -98,11 +98,11 @@ class Schedule {
   std::vector<int> bundled_;
 };
 
-// Compiles each pattern once. Schedules live as long as somebody holds them.
-class ScheduleCache {
+// Compiles each pattern once. Plans live as long as somebody holds them.
+class MessagePlans {
  public:
-  ScheduleCache(const Cluster& cluster, Network& network) : cluster_(cluster), network_(network) {}
-  std::shared_ptr<const Schedule> get(const Exchange& exchange, Algorithm algorithm);
+  MessagePlans(const Cluster& cluster, Network& network) : cluster_(cluster), network_(network) {}
+  std::shared_ptr<const MessagePlan> get(const Exchange& exchange, Algorithm algorithm);
 
  private:
   std::shared_ptr<const Shape> shape(const Exchange& exchange, Algorithm algorithm);
@@ -110,8 +110,8 @@ class ScheduleCache {
   const Cluster& cluster_;
   Network& network_;
   std::map<std::tuple<Algorithm, Collective, int, int>, std::shared_ptr<const Shape>> shapes_;
-  std::map<std::tuple<const void*, Algorithm, Collective, int>, std::weak_ptr<const Schedule>>
-      schedules_;
+  std::map<std::tuple<const void*, Algorithm, Collective, int>, std::weak_ptr<const MessagePlan>>
+      plans_;
 };
 
-}  // namespace riffle
+}  // namespace riffle::simulator

@@ -1,11 +1,11 @@
-#include "simulate/schedule.h"
+#include "simulate/message_plan.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::simulator {
 namespace {
 
 // Fewer messages than this are cheap enough to be flows of their own.
@@ -65,7 +65,7 @@ void Shape::read_round(const pattern::Pattern& pattern, int round) {
   }
 }
 
-Schedule::Schedule(std::shared_ptr<const Shape> shape, const Group& group, Network& network)
+MessagePlan::MessagePlan(std::shared_ptr<const Shape> shape, const Group& group, Network& network)
     : shape_(std::move(shape)), group_(group) {
   const auto& ranks = group_.ranks();
   if (ranks.size() < 2 || shape_->rounds() == 0) return;
@@ -83,7 +83,7 @@ Schedule::Schedule(std::shared_ptr<const Shape> shape, const Group& group, Netwo
   find_bundles(network);
 }
 
-void Schedule::find_runs(const Network& network) {
+void MessagePlan::find_runs(const Network& network) {
   const auto& ranks = group_.ranks();
   const int n = static_cast<int>(ranks.size());
   for (int first = 0, end = 0; first < n; first = end) {
@@ -95,7 +95,7 @@ void Schedule::find_runs(const Network& network) {
   }
 }
 
-void Schedule::find_bundles(const Network& network) {
+void MessagePlan::find_bundles(const Network& network) {
   if (runs_.empty()) return;
   bundled_.assign(static_cast<std::size_t>(shape_->cells()), -1);
   const int rows = shape_->cells() / shape_->members();
@@ -107,7 +107,7 @@ void Schedule::find_bundles(const Network& network) {
     }
 }
 
-bool Schedule::may_bundle(const Network& network, const Run& run, int cell) const {
+bool MessagePlan::may_bundle(const Network& network, const Run& run, int cell) const {
   const auto& ranks = group_.ranks();
   const int send = shape_->first_send(cell);
   if (shape_->first_send(cell + run.count) != send + run.count) return false;
@@ -122,7 +122,7 @@ bool Schedule::may_bundle(const Network& network, const Run& run, int cell) cons
   return network.class_size(ranks[shape_->receiver(send)]) == run.count;
 }
 
-void Schedule::find_fans(Network& network) {
+void MessagePlan::find_fans(Network& network) {
   const auto& ranks = group_.ranks();
   for (int cell = 0; cell < shape_->cells(); ++cell) {
     const int begin = shape_->first_send(cell);
@@ -137,7 +137,7 @@ void Schedule::find_fans(Network& network) {
   }
 }
 
-std::shared_ptr<const Shape> ScheduleCache::shape(const Exchange& exchange, Algorithm algorithm) {
+std::shared_ptr<const Shape> MessagePlans::shape(const Exchange& exchange, Algorithm algorithm) {
   const int n = exchange.group.size();
   const auto compile = [&] {
     const bool two_level = algorithm == Algorithm::two_level;
@@ -153,16 +153,16 @@ std::shared_ptr<const Shape> ScheduleCache::shape(const Exchange& exchange, Algo
   return known;
 }
 
-std::shared_ptr<const Schedule> ScheduleCache::get(const Exchange& exchange, Algorithm algorithm) {
-  auto& known =
-      schedules_[{exchange.group.identity(), algorithm, exchange.collective, exchange.shift}];
-  auto schedule = known.lock();
-  if (!schedule) {
-    schedule =
-        std::make_shared<const Schedule>(shape(exchange, algorithm), exchange.group, network_);
-    known = schedule;
+std::shared_ptr<const MessagePlan> MessagePlans::get(const Exchange& exchange,
+                                                     Algorithm algorithm) {
+  auto& known = plans_[{exchange.group.identity(), algorithm, exchange.collective, exchange.shift}];
+  auto plan = known.lock();
+  if (!plan) {
+    plan =
+        std::make_shared<const MessagePlan>(shape(exchange, algorithm), exchange.group, network_);
+    known = plan;
   }
-  return schedule;
+  return plan;
 }
 
-}  // namespace riffle
+}  // namespace riffle::simulator
