@@ -59,7 +59,7 @@ class C10d(unittest.TestCase):
         mixing = [case for case in cases_for(size) if "random" not in case[0]]
         with tempfile.TemporaryDirectory() as folder:
             workers = [start(train, rank, size, folder, exact + mixing) for rank in range(size)]
-            answers = gather(workers, 280)
+            answers = gather(workers, 500)
         for fine, value in answers:
             self.assertTrue(fine, value)
         for k, (spec, cluster) in enumerate(exact + mixing):
