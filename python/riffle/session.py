@@ -64,7 +64,7 @@ class Session(Steps):
             return torch.nn.utils.clip_grad_norm_(self._parameters, max_norm)
         norm = self.core.gradient_norm()
         if norm > max_norm:
-            self.core.scale_gradients(max_norm / (norm + 1e-6))
+            self._scale_gradients(max_norm / (norm + 1e-6))
         return torch.tensor(norm)
 
     def finish(self) -> None:

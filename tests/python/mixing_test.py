@@ -47,50 +47,54 @@ def groups_of(spec, cluster, lane=0):
     return groups
 
 
-def expected(spec, cluster, workers, make_optimizer):
-    """The reference's weights, a row per worker."""
-    replicas = reference.Replicas(workers, perceptron, make_optimizer)
+def is_exact(name):
+    return next(info.exact for info in riffle.strategies() if info.name == name)
+
+
+def expected(spec, cluster, workers, make_optimizer, make_model=perceptron, steps=STEPS):
+    """The reference's replicas; None for a strategy it does not know."""
     strategy = riffle.make(spec)
     options = strategy.options
+    mix_state = options.get("mix_state") == "true"
+    replicas = reference.Replicas(workers, make_model, make_optimizer, mix_state=mix_state)
     groups = groups_of(spec, cluster)
 
     def matrix(step):
         return reference.partition_matrix(groups(step), workers)
 
     if workers == 1:  # nobody to exchange with: plain training, also of outer steps
-        reference.adapt_then_combine(replicas, STEPS, lambda _: torch.eye(1, dtype=torch.float64))
+        reference.synchronous(replicas, steps)
+    elif is_exact(strategy.name):
+        reference.synchronous(replicas, steps)
     elif strategy.name == "ds-sync" and options["delay"] not in ("auto", "0"):
         crossing = groups_of(spec, cluster, lane=1)
         reference.ds_sync_delayed(
             replicas,
-            STEPS,
+            steps,
             int(options["delay"]),
             groups,
             lambda step: (crossing(step) or [[]])[0],
         )
     elif options.get("order") == "adapt-then-combine":
-        reference.adapt_then_combine(replicas, STEPS, matrix)
+        reference.adapt_then_combine(replicas, steps, matrix)
     elif options.get("order") == "combine-then-adapt":
-        reference.combine_then_adapt(replicas, STEPS, matrix)
+        reference.combine_then_adapt(replicas, steps, matrix)
     elif strategy.name == "gossip":
         rounds = max(1, (workers - 1).bit_length())
         reference.adapt_then_combine(
-            replicas, STEPS, lambda step: reference.shift_matrix(workers, 1 << step % rounds)
+            replicas, steps, lambda step: reference.shift_matrix(workers, 1 << step % rounds)
         )
     elif strategy.name == "local-sgd":
-        reference.local_sgd(replicas, STEPS, int(options["tau"]))
+        reference.local_sgd(replicas, steps, int(options["tau"]))
     elif strategy.name == "dasgd":
-        xi = float(options["xi"]) if options["merge"] == "mix" else None
-        reference.dasgd(replicas, STEPS, int(options["tau"]), int(options["delay"]), xi)
+        how = int(options["tau"]), int(options["delay"]), float(options["xi"])
+        reference.dasgd(replicas, steps, *how, options["merge"] == "mix")
     elif strategy.name == "diloco":
-        reference.diloco(
-            replicas,
-            STEPS,
-            int(options["tau"]),
-            float(options["outer"]),
-            float(options["momentum"]),
-        )
-    return replicas.weights()
+        how = int(options["tau"]), float(options["outer"]), float(options["momentum"])
+        reference.diloco(replicas, steps, *how)
+    else:
+        return None
+    return replicas
 
 
 def cases_for(workers):
@@ -124,7 +128,7 @@ class Checks(unittest.TestCase):
         cases = cases_for(workers)
         answers = run(workers, train, cases, make_optimizer, seconds=280)
         for k, (spec, cluster) in enumerate(cases):
-            right = expected(spec, cluster, workers, make_optimizer)
+            right = expected(spec, cluster, workers, make_optimizer).weights()
             with self.subTest(spec=spec, workers=workers):
                 for rank in range(workers):
                     self.assertLessEqual(distance(answers[rank][k], right[rank]), BOUND)
@@ -143,7 +147,7 @@ class Mixing(Checks):
     def test_the_reference_tells_rules_apart(self):
         cluster = FLAT.format(4)
         a, b = (
-            expected(f"sesgd:order={order}", cluster, 4, momentum)
+            expected(f"sesgd:order={order}", cluster, 4, momentum).weights()
             for order in ("adapt-then-combine", "combine-then-adapt")
         )
         self.assertGreater(distance(a, b), 1e-4)

@@ -5,6 +5,7 @@ import os
 import pickle
 import select
 import signal
+import tempfile
 import time
 import traceback
 import uuid
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 import riffle
 
@@ -89,3 +91,21 @@ def run(
     if failed:
         raise WorkerFailed(f"of {size} workers\n" + "\n".join(failed))
     return [value for _, value in answers]
+
+
+def run_with_gloo(
+    size: int, function: Callable[..., Any], *arguments: Any, seconds: float = 100
+) -> list[Any]:
+    """As run, and the workers have a process group of torch.distributed too: Gloo on loopback."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def worker(engine: riffle.Engine) -> Any:
+            os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+            store = dist.FileStore(os.path.join(folder, "store"), size)
+            dist.init_process_group("gloo", store=store, rank=engine.rank, world_size=size)
+            try:
+                return function(engine, *arguments)
+            finally:
+                dist.destroy_process_group()
+
+        return run(size, worker, seconds=seconds)
