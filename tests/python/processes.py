@@ -93,19 +93,23 @@ def run(
     return [value for _, value in answers]
 
 
+def with_gloo(folder: str, rank: int, size: int, function: Callable[[], Any]) -> Any:
+    """Calls it with a process group of torch.distributed: Gloo on loopback."""
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    store = dist.FileStore(os.path.join(folder, "store"), size)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
+    return function()
+
+
 def run_with_gloo(
     size: int, function: Callable[..., Any], *arguments: Any, seconds: float = 100
 ) -> list[Any]:
-    """As run, and the workers have a process group of torch.distributed too: Gloo on loopback."""
+    """As run, with such a process group besides the engine."""
     with tempfile.TemporaryDirectory() as folder:
 
         def worker(engine: riffle.Engine) -> Any:
-            os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-            store = dist.FileStore(os.path.join(folder, "store"), size)
-            dist.init_process_group("gloo", store=store, rank=engine.rank, world_size=size)
-            try:
-                return function(engine, *arguments)
-            finally:
-                dist.destroy_process_group()
+            answer = with_gloo(folder, engine.rank, size, lambda: function(engine, *arguments))
+            dist.destroy_process_group()
+            return answer
 
         return run(size, worker, seconds=seconds)

@@ -37,6 +37,24 @@ def normalized(seed: int) -> torch.nn.Module:
     return model
 
 
+class Mixed(torch.nn.Module):
+    """Layers of three element types, and statistics."""
+
+    def __init__(self, dtypes: tuple[torch.dtype, ...]) -> None:
+        super().__init__()
+        torch.manual_seed(7)
+        first, second, third = dtypes
+        self.first = torch.nn.Linear(12, 10).to(first)
+        self.norm = torch.nn.BatchNorm1d(10).to(first)
+        self.second = torch.nn.Linear(10, 6).to(second)
+        self.third = torch.nn.Linear(6, 5).to(third)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.norm(self.first(x.to(self.first.weight.dtype)))
+        x = torch.tanh(self.second(x.to(self.second.weight.dtype)))
+        return self.third(x.to(self.third.weight.dtype)).double()
+
+
 def batch(rank: int, step: int, dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, ...]:
     """Different on every worker and step."""
     random = torch.Generator().manual_seed(1000 * step + rank)
