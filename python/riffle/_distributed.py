@@ -61,8 +61,10 @@ class Distributed(Steps):
     def clip_grad_norm_(self, max_norm: float) -> torch.Tensor:
         self.core.begin_clipping()
         if not self.core.postpones:
+            left_alone = self._watch.changed() is None
             clipped = torch.nn.utils.clip_grad_norm_(self._parameters, max_norm)
-            self._watch_gradients()  # this change is no surprise
+            if left_alone:
+                self._note_gradients()  # the session's own clipping is no change by the loop
             return clipped
         norm = self.core.gradient_norm()
         if norm > max_norm:

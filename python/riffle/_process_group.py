@@ -14,7 +14,8 @@ and the merges are the core's. What is particular here:
 import datetime
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -73,6 +74,7 @@ class ProcessGroupExchanger(TensorMemory):
         self._started: set[tuple[int, int]] = set()
         self._under_way: dict[tuple[int, int], Operation] = {}
         self._scatters: dict[int, tuple[int, int]] = {}  # by bucket, to be gathered
+        self._failed = False
 
     # --- For all ranks, between steps.
 
@@ -168,7 +170,8 @@ class ProcessGroupExchanger(TensorMemory):
             if planned.exchange.collective == "all_gather":
                 self._finish_scatter(planned)
                 waited = time.monotonic() - began
-            self._under_way[key] = self._issue(planned)
+            with self._named(planned):
+                self._under_way[key] = self._issue(planned)
             if planned.exchange.collective == "reduce_scatter":
                 self._scatters[planned.exchange.bucket] = key
         return waited
@@ -205,9 +208,16 @@ class ProcessGroupExchanger(TensorMemory):
         return operation.sent, now - operation.began, now - operation.ended
 
     def _wait(self, flight: Flight, operation: Operation) -> None:
-        try:
+        with self._named(flight):
             operation.wait(self._timeout if self._device.type == "cpu" else None)
+
+    @contextmanager
+    def _named(self, flight: Flight) -> Iterator[None]:
+        """What fails in the block is of this flight."""
+        try:
+            yield
         except RuntimeError as error:
+            self._failed = True
             raise self._error(flight, error) from error
 
     def _error(self, flight: Flight, error: RuntimeError) -> CommError:
@@ -228,7 +238,8 @@ class ProcessGroupExchanger(TensorMemory):
 
     def end(self) -> None:
         """Lets what was issued come to its end: its memory goes with the session."""
-        for operation in self._under_way.values():
-            operation.wait(self._timeout if self._device.type == "cpu" else None)
+        if not self._failed:  # else nothing more can be expected; the works keep their memory
+            for operation in self._under_way.values():
+                operation.wait(self._timeout if self._device.type == "cpu" else None)
         self._under_way.clear()
         self.forget_planned()

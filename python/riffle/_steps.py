@@ -159,14 +159,15 @@ class Steps:
             for bucket in self.core.buckets:
                 self.core.before_step(bucket.id)
             self._show_gradients()
-        self._watch_gradients()
+        self._note_gradients()
 
-    def _watch_gradients(self) -> None:
-        """What is not as it is now at the optimizer's step was changed by the loop."""
+    def _note_gradients(self) -> None:
+        """As the loop gets them; what it changes from here on is its own doing."""
+        self._watch.clear()
+        if self.core.watches:
+            self._watch.note_all()
         if self.core.compares and self._tensors is None:
             self._watch.copy_all()
-        elif self.core.watches:
-            self._watch.note_all()
 
     def _pre_hook(self, optimizer: PartialOptimizer) -> Callable[..., Any]:
         def hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

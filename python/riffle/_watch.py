@@ -9,9 +9,9 @@ _FRAMES = 10  # of ours, of torch.optim and of schedulers between a scaler and o
 
 
 class GradientWatch:
-    """Either copies everything, which misses nothing, or notes marks, which cost next to nothing:
-    the tensor and its version. GradScaler changes gradients without counting their version up:
-    ask `called_by_scaler` too."""
+    """Notes marks, which cost next to nothing: the tensor and its version, which clipping counts up
+    even where it changes no value. Copies, where wanted, miss nothing. GradScaler changes gradients
+    without counting their version up: ask `called_by_scaler` too."""
 
     def __init__(self, parameters: Sequence[torch.Tensor]) -> None:
         self._parameters = parameters

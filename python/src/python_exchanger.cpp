@@ -120,8 +120,7 @@ class PythonExchanger final : public runtime::Exchanger,
   [[nodiscard]] Slice slice(std::size_t count, DType /*dtype*/, int members,
                             int index) const override {
     const std::size_t each = count / static_cast<std::size_t>(members);
-    const std::size_t begin = each * static_cast<std::size_t>(index);
-    return {begin, index + 1 == members ? count - begin : each};
+    return {each * static_cast<std::size_t>(index), each};
   }
 
  private:

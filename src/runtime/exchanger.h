@@ -76,7 +76,8 @@ class Exchanger {
   virtual void look_around(std::string_view operation, Step step) = 0;
   // All ranks are here, after this number of steps; throws for one that is not.
   virtual void meet(Step steps) = 0;
-  // What member `index` holds of `count` elements that are scattered over a group.
+  // What member `index` holds of `count` elements that are scattered over a group; what follows the
+  // last member's is whole on all of them.
   [[nodiscard]] virtual Slice slice(std::size_t count, DType dtype, int members,
                                     int index) const = 0;
   // The session is over: lets what was started come to its end for a moment, and tells the others.

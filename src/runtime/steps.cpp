@@ -182,12 +182,20 @@ void Steps::for_each_gradient(const std::function<void(Elements, bool)>& visit) 
         visit(part.values, false);
         continue;
       }
-      // Slices are of the part with its flags; only the own one is valid yet.
-      const Group& group = scattered->exchange.group;
-      const Slice own = exchanger_.slice(part.whole, part.values.dtype, group.size(),
-                                         group.index_of(exchanger_.rank()));
-      const std::size_t end = std::min(own.begin + own.count, part.values.count);
-      if (end > own.begin) visit(part_of(part.values, own.begin, end - own.begin), true);
+      // Slices are of the part with its flags; only the own one is valid yet, and what is left over
+      // where they do not divide it evenly, on every member.
+      const int members = scattered->exchange.group.size();
+      const auto slice = [&](int member) {
+        return exchanger_.slice(part.whole, part.values.dtype, members, member);
+      };
+      const auto visit_from = [&](std::size_t begin, std::size_t end, bool is_own_slice) {
+        end = std::min(end, part.values.count);
+        if (end > begin) visit(part_of(part.values, begin, end - begin), is_own_slice);
+      };
+      const Slice own = slice(scattered->exchange.group.index_of(exchanger_.rank()));
+      const Slice last = slice(members - 1);
+      visit_from(own.begin, own.begin + own.count, true);
+      visit_from(last.begin + last.count, part.whole, false);
     }
   }
 }

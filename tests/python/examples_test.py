@@ -1,4 +1,7 @@
-"""Every example runs on two workers and learns; the C++ one as a project of its own."""
+"""Every example runs on several workers and learns; the C++ one as a project of its own.
+
+Four workers where the strategy makes groups: fewer would be one group.
+"""
 
 import os
 import re
@@ -22,12 +25,14 @@ def run(*command, seconds=250):
     return done.stdout
 
 
-def launch(*command):
-    return run(os.environ["RIFFLE_COMMAND"], "launch", "-n", 2, "--", *command)
+def launch(*command, workers=4):
+    started = [os.environ["RIFFLE_COMMAND"], "launch", "-n", workers, "--", *command]
+    return run(*started, seconds=125 * workers)
 
 
-def example(name, *options):
-    return launch(sys.executable, ROOT / "examples" / "python" / f"{name}.py", *options)
+def example(name, workers=4):
+    script = ROOT / "examples" / "python" / f"{name}.py"
+    return launch(sys.executable, script, workers=workers)
 
 
 class Example(unittest.TestCase):
@@ -45,7 +50,7 @@ class Examples(Example):
         self.assertLess(auc, best + 0.01)
 
     def test_bert(self):
-        self.assertGreater(self.figure(r"2 workers: ([\d.]+)%", example("bert")), 90)
+        self.assertGreater(self.figure(r"2 workers: ([\d.]+)%", example("bert", 2)), 90)
 
     def test_custom_strategy(self):
         out = example("custom_strategy")
@@ -55,7 +60,7 @@ class Examples(Example):
     @unittest.skipUnless((BUILD / "bin/libtorch_example").exists(), "built without torch")
     def test_libtorch(self):
         out = launch(BUILD / "bin/libtorch_example", "sesgd")
-        self.assertGreater(self.figure(r"2 workers: accuracy ([\d.]+)%", out), 95)
+        self.assertGreater(self.figure(r"4 workers: accuracy ([\d.]+)%", out), 95)
 
     def test_installed_cpp_package(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -67,18 +72,20 @@ class Examples(Example):
             configure = ["cmake", "-S", Path(folder) / "project", "-B", build, "-G", "Ninja"]
             run(*configure, f"-DCMAKE_PREFIX_PATH={prefix}")
             run("cmake", "--build", build)
-            for strategy in ("bsp", "sesgd", "dasgd", "dear"):
-                self.assertIn(f"2 workers, {strategy}", launch(build / "regression", strategy))
+            for strategy in ("bsp", "sesgd", "ds-sync", "dasgd", "dear"):
+                self.assertIn(f"4 workers, {strategy}", launch(build / "regression", strategy))
             targets = next(prefix.rglob("riffle-targets.cmake")).read_text()
             self.assertNotIn(str(ROOT), targets)
 
 
 class ExamplesLong(Example):
     def test_gpt(self):
-        self.assertLess(self.figure(r"2 workers .*perplexity ([\d.]+)", example("gpt")), 8)
+        self.assertLess(self.figure(r"2 workers .*perplexity ([\d.]+)", example("gpt", 2)), 8)
 
     def test_wide_resnet(self):
-        self.assertGreater(self.figure(r"accuracy ([\d.]+)%", example("wide_resnet")), 60)
+        self.assertGreater(
+            self.figure(r"4 workers .*accuracy ([\d.]+)%", example("wide_resnet")), 60
+        )
 
 
 if __name__ == "__main__":

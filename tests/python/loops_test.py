@@ -1,15 +1,24 @@
-"""What training loops do besides forward, backward and step."""
+"""What training loops do besides forward, backward and step.
 
+Exact strategies must give the weights of one worker with the large batch, weight-mixing ones those
+of `in_lockstep`. Weights are taken before finish(), which would make workers equal.
+"""
+
+import threading
 import unittest
+from contextlib import contextmanager, nullcontext
 
 import torch
+from mixing_test import groups_of
 from processes import run
+from reference import partition_matrix
 from tasks import batch, distance, flat, loss_of, momentum, perceptron
 
 import riffle
 
 EXACT = ["wfbp", "dear:bucket=1KiB"]
-SESGD = "sesgd:bucket=layer"
+# Four workers in changing pairs.
+PAIRS = ["sesgd:bucket=layer,group=2", "ds-sync:bucket=single"]
 BOUND = 1e-10
 STEPS = 12
 
@@ -32,11 +41,63 @@ def on_a_worker(engine, spec, loop, make_model=perceptron, **options):
     return flat(model)
 
 
+class InLockstep:
+    """Stands for a session: after the last optimizer's step all workers, threads of one process,
+    meet, and the matrix of the step makes their weights W X."""
+
+    def __init__(self, barrier):
+        self._barrier = barrier
+
+    def start(self, optimizer):
+        optimizers = optimizer if isinstance(optimizer, list) else [optimizer]
+        optimizers[-1].register_step_post_hook(lambda *_: self._barrier.wait())
+
+    def no_sync(self):
+        return nullcontext()
+
+
+def in_lockstep(workers, spec, loop, make_model=perceptron):
+    """What adapt-then-combine must give, by plain torch: a row of weights per worker."""
+    groups = groups_of(spec, f"flat:{workers},latency=20us,bandwidth=10Gbps")
+    models = [make_model() for _ in range(workers)]
+    steps = iter(range(1000))
+
+    @torch.no_grad()
+    def mix():
+        x = torch.stack([flat(model) for model in models])
+        x = partition_matrix(groups(next(steps)), workers) @ x
+        for model, row in zip(models, x, strict=True):
+            torch.nn.utils.vector_to_parameters(row.clone(), model.parameters())
+
+    barrier = threading.Barrier(workers, action=mix, timeout=60)
+
+    def work(rank):
+        model = models[rank]
+        loop(model, lambda step: loss_of(model, batch(rank, step)), InLockstep(barrier))
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [flat(model) for model in models]
+
+
+@contextmanager
 def sync(model, optimizer, how):
+    """A session that is closed without finish()."""
+    if isinstance(how, InLockstep):
+        how.start(optimizer)
+        yield how
+        return
     if how is None:
-        return riffle.sync(model, optimizer)
-    engine, spec, options = how
-    return riffle.sync(model, optimizer, spec, engine=engine, **options)
+        session = riffle.sync(model, optimizer)
+    else:
+        engine, spec, options = how
+        session = riffle.sync(model, optimizer, spec, engine=engine, **options)
+    yield session
+    model.state_dict()  # what is due before the next forward has come
+    session.close()
 
 
 def accumulating(model, loss, how):
@@ -171,7 +232,7 @@ class Loops(unittest.TestCase):
 
     def test_clipping(self):
         self.same_as_one_worker(clipping)
-        self.same_as_one_worker(clipping_by_torch, ["wfbp"])
+        self.same_as_one_worker(clipping_by_torch)
 
     def test_groups_schedules_several_optimizers_closures(self):
         self.same_as_one_worker(groups_and_schedule)
@@ -183,19 +244,22 @@ class Loops(unittest.TestCase):
 
     def test_compiled_models(self):
         self.same_as_one_worker(plain, EXACT, Compiled)
-        self.assertEqual(self.run_sesgd(plain, make_model=Compiled), 0)
+        self.same_as_in_lockstep(plain, Compiled, perceptron)
 
-    def run_sesgd(self, loop, make_model=perceptron):
-        """On two workers sesgd averages all of them in each step: they must agree in the end."""
-        a, b = run(2, on_a_worker, SESGD, loop, make_model)
-        return distance(a, b)
+    def same_as_in_lockstep(self, loop, make_model=perceptron, make_reference=None, workers=4):
+        for spec in PAIRS:
+            with self.subTest(loop=loop.__name__, model=make_model.__name__, spec=spec):
+                right = in_lockstep(workers, spec, loop, make_reference or make_model)
+                self.assertGreater(distance(right[0], right[3]), 1e-6, "all are equal")
+                found = run(workers, on_a_worker, spec, loop, make_model)
+                for weights, row in zip(found, right, strict=True):
+                    self.assertLessEqual(distance(weights, row), BOUND)
 
     def test_weight_mixing_takes_odd_models_and_accumulation(self):
         for loop in (accumulating, groups_and_schedule, closures):
-            with self.subTest(loop=loop.__name__):
-                self.assertEqual(self.run_sesgd(loop), 0)
-        self.assertEqual(self.run_sesgd(plain, Odd), 0)
-        self.assertEqual(self.run_sesgd(plain, Checkpointed), 0)
+            self.same_as_in_lockstep(loop)
+        self.same_as_in_lockstep(plain, Odd)
+        self.same_as_in_lockstep(plain, Checkpointed, perceptron)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import os
 import pickle
 import select
 import signal
+import tempfile
 import time
 import traceback
 import uuid
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 import riffle
 
@@ -89,3 +91,25 @@ def run(
     if failed:
         raise WorkerFailed(f"of {size} workers\n" + "\n".join(failed))
     return [value for _, value in answers]
+
+
+def with_gloo(folder: str, rank: int, size: int, function: Callable[[], Any]) -> Any:
+    """Calls it with a process group of torch.distributed: Gloo on loopback."""
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    store = dist.FileStore(os.path.join(folder, "store"), size)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
+    return function()
+
+
+def run_with_gloo(
+    size: int, function: Callable[..., Any], *arguments: Any, seconds: float = 100
+) -> list[Any]:
+    """As run, with such a process group besides the engine."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def worker(engine: riffle.Engine) -> Any:
+            answer = with_gloo(folder, engine.rank, size, lambda: function(engine, *arguments))
+            dist.destroy_process_group()
+            return answer
+
+        return run(size, worker, seconds=seconds)

@@ -1,10 +1,11 @@
-"""What weight-mixing strategies must compute, written down a second time.
+"""What strategies must compute, written down a second time.
 
 N replicas are trained by plain torch in this process; after (or before) their local updates the
 matrix X of their weights, a row per worker, becomes W X. The matrices and the moments at which they
 apply are those of the papers; only who is in which group is taken from the strategy's programs.
-`interpret` knows no paper and takes everything from the programs; a test compares the two.
-Nothing here uses the runtime, the simulators or the verifier.
+Statistics (float buffers) are averaged where weights are, but never extrapolated and never by an
+outer optimizer. `interpret` knows no paper and takes everything from the programs; a test compares
+the two. Nothing here uses the runtime, the simulators or the verifier.
 """
 
 from collections.abc import Callable, Iterable
@@ -39,13 +40,29 @@ def shift_matrix(workers: int, places: int) -> torch.Tensor:
     return w
 
 
+def corrected(local: torch.Tensor, mean: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+    """Statistics by the delta rule; a variance that it would make vanish takes the smaller one."""
+    value = local + mean - before
+    vanishes = (value <= 0) & (local > 0) & (mean > 0) & (before > 0)
+    return torch.where(vanishes, torch.minimum(local, mean), value)
+
+
 class Replicas:
     """N models with an optimizer each."""
 
-    def __init__(self, workers: int, make_model: Callable, make_optimizer: Callable) -> None:
+    def __init__(
+        self,
+        workers: int,
+        make_model: Callable,
+        make_optimizer: Callable,
+        loss: Callable | None = None,
+        mix_state: bool = False,
+    ) -> None:
         self.models = [make_model() for _ in range(workers)]
         self.optimizers = [make_optimizer(model.parameters()) for model in self.models]
         self.workers = workers
+        self._loss = loss or (lambda model, rank, step: loss_of(model, batch(rank, step)))
+        self._mix_state = mix_state
 
     def weights(self) -> torch.Tensor:
         return torch.stack([flat(model) for model in self.models])
@@ -55,14 +72,69 @@ class Replicas:
         for model, row in zip(self.models, x, strict=True):
             torch.nn.utils.vector_to_parameters(row.clone(), model.parameters())
 
+    def statistics(self) -> torch.Tensor:
+        """A row per worker, empty without float buffers."""
+        rows = [
+            [b.flatten() for b in model.buffers() if b.is_floating_point()] for model in self.models
+        ]
+        return torch.stack([torch.cat([torch.empty(0, dtype=torch.float64), *r]) for r in rows])
+
+    def set_statistics(self, x: torch.Tensor) -> None:
+        for model, row in zip(self.models, x, strict=True):
+            buffers = [b for b in model.buffers() if b.is_floating_point()]
+            for b, part in zip(buffers, row.split([b.numel() for b in buffers]), strict=True):
+                b.copy_(part.view(b.shape))
+
+    def _momenta(self) -> list[list[torch.Tensor]]:
+        return [
+            [optimizer.state[p]["momentum_buffer"] for p in model.parameters() if p.requires_grad]
+            for model, optimizer in zip(self.models, self.optimizers, strict=True)
+        ]
+
+    def state(self) -> torch.Tensor:
+        """The optimizers' momenta, a row per worker."""
+        return torch.stack([torch.cat([m.flatten() for m in own]) for own in self._momenta()])
+
+    def set_state(self, x: torch.Tensor) -> None:
+        for own, row in zip(self._momenta(), x, strict=True):
+            for m, part in zip(own, row.split([m.numel() for m in own]), strict=True):
+                m.copy_(part.view(m.shape))
+
+    def average(self, w: torch.Tensor) -> None:
+        """Weights and statistics; the optimizers' state where it is mixed."""
+        self.set_weights(w @ self.weights())
+        self.set_statistics(w @ self.statistics())
+        self.average_state(w)
+
+    def average_state(self, w: torch.Tensor) -> None:
+        """It is merged before the next update; nobody looks at it before that."""
+        if self._mix_state:
+            self.set_state(w @ self.state())
+
+    @property
+    def mixes_state(self) -> bool:
+        return self._mix_state
+
     def backward(self, step: int) -> None:
         for rank, model in enumerate(self.models):
             self.optimizers[rank].zero_grad()
-            loss_of(model, batch(rank, step)).backward()
+            self._loss(model, rank, step).backward()
 
     def update(self) -> None:
         for optimizer in self.optimizers:
             optimizer.step()
+
+
+def synchronous(replicas: Replicas, steps: int) -> None:
+    """Exact strategies: all update with the mean gradient. Statistics stay each worker's own."""
+    for step in range(steps):
+        replicas.backward(step)
+        for same in zip(*(model.parameters() for model in replicas.models), strict=True):
+            grads = [p.grad for p in same if p.grad is not None]
+            mean = sum(grads) / replicas.workers if grads else None
+            for p in same:
+                p.grad = mean
+        replicas.update()
 
 
 def adapt_then_combine(replicas: Replicas, steps: int, matrix: Callable) -> None:
@@ -70,7 +142,7 @@ def adapt_then_combine(replicas: Replicas, steps: int, matrix: Callable) -> None
     for step in range(steps):
         replicas.backward(step)
         replicas.update()
-        replicas.set_weights(matrix(step) @ replicas.weights())
+        replicas.average(matrix(step))
 
 
 def combine_then_adapt(replicas: Replicas, steps: int, matrix: Callable) -> None:
@@ -80,10 +152,12 @@ def combine_then_adapt(replicas: Replicas, steps: int, matrix: Callable) -> None
     for step in range(steps):
         replicas.backward(step)
         if travelling is not None:
-            w, snapshot = travelling
-            replicas.set_weights(replicas.weights() + w @ snapshot - snapshot)
+            w, x, s = travelling
+            replicas.set_weights(replicas.weights() + w @ x - x)
+            replicas.set_statistics(corrected(replicas.statistics(), w @ s, s))
         replicas.update()
-        travelling = (matrix(step), replicas.weights())
+        travelling = (matrix(step), replicas.weights(), replicas.statistics())
+        replicas.average_state(matrix(step))
 
 
 def local_sgd(replicas: Replicas, steps: int, tau: int) -> None:
@@ -91,31 +165,44 @@ def local_sgd(replicas: Replicas, steps: int, tau: int) -> None:
         replicas.backward(step)
         replicas.update()
         if step % tau == tau - 1:
-            replicas.set_weights(mean_matrix(replicas.workers) @ replicas.weights())
+            replicas.average(mean_matrix(replicas.workers))
 
 
-def dasgd(replicas: Replicas, steps: int, tau: int, delay: int, xi: float | None) -> None:
-    """papers.md 4.1 (xi) and the delta rule of 4.2 (None). A merge comes before the snapshot that
-    is due at the same time."""
-    snapshot, due = None, -1
+def dasgd(replicas: Replicas, steps: int, tau: int, delay: int, xi: float, mix: bool) -> None:
+    """papers.md 4.1 (mix, by xi) and the delta rule of 4.2. A merge comes before the snapshot that
+    is due at the same time. The optimizers' state has no delta rule, which could turn second
+    moments negative: with it, the mean replaces it."""
+    travelling, due = None, -1
     mean = mean_matrix(replicas.workers)
+    local = xi if mix else 0.0
+
+    def interpolated(now: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+        return local * now + (1 - local) * (mean @ before)
+
     for step in range(steps):
         replicas.backward(step)
         replicas.update()
         if step == due:
-            x = replicas.weights()
-            if xi is None:
-                replicas.set_weights(x + mean @ snapshot - snapshot)
+            x, s, state = travelling
+            now, statistics = replicas.weights(), replicas.statistics()
+            if mix:
+                replicas.set_weights(interpolated(now, x))
+                replicas.set_statistics(interpolated(statistics, s))
             else:
-                replicas.set_weights(xi * x + (1 - xi) * (mean @ snapshot))
+                replicas.set_weights(now + mean @ x - x)
+                replicas.set_statistics(corrected(statistics, mean @ s, s))
+            if replicas.mixes_state:
+                replicas.set_state(interpolated(replicas.state(), state))
         if step % tau == tau - 1:
-            snapshot, due = replicas.weights(), step + delay
+            state = replicas.state() if replicas.mixes_state else None
+            travelling, due = (replicas.weights(), replicas.statistics(), state), step + delay
 
 
 def diloco(replicas: Replicas, steps: int, tau: int, rate: float, momentum: float) -> None:
     """The outer optimizer is torch's own Nesterov SGD, on the last agreed weights."""
     agreed = torch.nn.Parameter(replicas.weights()[0].clone())
     outer = torch.optim.SGD([agreed], lr=rate, momentum=momentum, nesterov=momentum > 0)
+    mean = mean_matrix(replicas.workers)
     for step in range(steps):
         replicas.backward(step)
         replicas.update()
@@ -123,6 +210,8 @@ def diloco(replicas: Replicas, steps: int, tau: int, rate: float, momentum: floa
             agreed.grad = agreed.detach() - replicas.weights().mean(0)
             outer.step()
             replicas.set_weights(agreed.detach().expand(replicas.workers, -1))
+            replicas.set_statistics(mean @ replicas.statistics())
+            replicas.average_state(mean)
 
 
 def ds_sync_delayed(
@@ -130,24 +219,28 @@ def ds_sync_delayed(
 ) -> None:
     """papers.md 2.2 with delay: racks average after every update; what delegates held when their
     gradients were ready is averaged across racks and, `delay` steps later, corrects each delegate
-    by the size of its group times the difference, just before its rack's average."""
-    travelling: dict[int, tuple[list[int], torch.Tensor]] = {}
+    by the size of its group times the difference, just before its rack's average. Statistics are
+    corrected by the difference itself."""
+    travelling: dict[int, tuple[list[int], torch.Tensor, torch.Tensor]] = {}
     for step in range(steps):
         replicas.backward(step)
         who = delegates(step)
         if who:
-            travelling[step + delay] = (who, replicas.weights()[who])
+            travelling[step + delay] = (who, replicas.weights()[who], replicas.statistics()[who])
         replicas.update()
-        x = replicas.weights()
+        x, s = replicas.weights(), replicas.statistics()
         if step in travelling:
-            who, snapshot = travelling.pop(step)
+            who, snapshot, statistics = travelling.pop(step)
             sizes = torch.tensor(
                 [len(next(g for g in racks(step) if rank in g)) for rank in who],
                 dtype=torch.float64,
             )
-            mean = (sizes / sizes.sum()) @ snapshot
-            x[who] += sizes[:, None] * (mean - snapshot)
-        replicas.set_weights(partition_matrix(racks(step), replicas.workers) @ x)
+            share = sizes / sizes.sum()
+            x[who] += sizes[:, None] * (share @ snapshot - snapshot)
+            s[who] = corrected(s[who], (share @ statistics).expand_as(statistics), statistics)
+        replicas.set_weights(x)
+        replicas.set_statistics(s)
+        replicas.average(partition_matrix(racks(step), replicas.workers))
 
 
 def interpret(replicas: Replicas, steps: int, program: Callable) -> None:
