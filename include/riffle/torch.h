@@ -11,11 +11,15 @@
 // Parameters and buffers start as rank 0's. Gradients or weights, whatever the strategy exchanges,
 // live in the session's buckets while it lasts; when it ends they are the model's own again.
 //
-// Exchanges overlap with backward through gradient hooks, and strategies that mix updated weights
-// update bucket by bucket there. That is right only while nobody changes gradients between
-// backward and step. So the first step watches: where gradients were changed after backward
-// (clipped or scaled by hand), exchanges start at step() from then on, and the log says so once.
-// clip_grad_norm_ of the session is right everywhere.
+// Exchanges overlap with backward through gradient hooks. After backward the loop sees the
+// gradients that the update will use: where a strategy averages gradients, the averages, so that
+// torch's own clipping does what it does under DDP. Two things need gradients that are left alone
+// between backward and step: strategies that mix updated weights update bucket by bucket under
+// backward, and strategies whose gradients are whole only in the next forward leave their update to
+// it. The first steps do without and watch: a loop that changes gradients (clips, scales) keeps
+// both off, which the log says once; one that begins to do so later gets an error. clip_grad_norm_
+// of the session is right everywhere. Learning rates are free to change from step to step, before
+// backward.
 //
 // Refused, with the reason: sparse gradients, tensors that are not in host memory or of no float
 // type of ours, optimizers that need a closure, a model without trainable parameters.
@@ -38,9 +42,18 @@ struct TorchOptions {
   // True: the loop calls needed(module) before it uses a module, so that what is due before
   // forward hides under the layers before it. False: step() waits for it.
   bool lazy_forward = false;
+  // False: no update under backward and none left to the next forward, whatever the loop does.
+  bool overlap = true;
+  // Keep the average of the weights over steps and workers, see swa(); over those from step
+  // `swa_from` on, steps before a checkpoint that has the average counted. Each step then waits for
+  // what is due before forward.
+  bool swa = false;
+  std::int64_t swa_from = 0;
   // What a person should know, a line each; stderr by default.
   std::function<void(const std::string&)> log = {};
 };
+
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
 class TorchSession {
  public:
@@ -52,6 +65,9 @@ class TorchSession {
 
   // Updates the model, in place of optimizer.step(). Throws what failed in the background.
   void step();
+  // Ends a step without an update of this worker's, after an overflow for example. UsageError where
+  // an update has begun under backward or is left to the next forward.
+  void skip_step();
   // Clips the gradient of the whole model as the update will see it, by its 2-norm, which it gives
   // back. Between backward and step.
   double clip_grad_norm_(double max_norm);
@@ -75,9 +91,14 @@ class TorchSession {
   // All ranks make these calls, between two steps.
   void finish();
   // Parameters and float buffers by name, averaged; copies.
-  [[nodiscard]] std::vector<std::pair<std::string, torch::Tensor>> averaged();
+  [[nodiscard]] NamedTensors averaged();
+  // The same over steps too (TorchOptions::swa). Averages of BatchNorm's statistics are not those
+  // of averaged weights: run batches through a model that has these in training mode before you
+  // evaluate it, which is not done here.
+  [[nodiscard]] NamedTensors swa();
   double consensus_distance();
-  // For TorchOptions::session.resume, with the weights and the optimizer's state saved as always.
+  // For TorchOptions::session.resume, with the weights and the optimizer's state saved as always
+  // and loaded before attach.
   [[nodiscard]] std::vector<std::byte> save();
 
   [[nodiscard]] SessionStats stats() const;

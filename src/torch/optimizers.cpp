@@ -8,7 +8,7 @@
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "riffle/error.h"
 
@@ -19,53 +19,66 @@ namespace optim = torch::optim;
 Optimizers::Optimizers(std::vector<optim::Optimizer*> optimizers,
                        const std::vector<at::Tensor>& parameters)
     : optimizers_(std::move(optimizers)) {
-  std::unordered_map<const void*, std::size_t> index;
   for (std::size_t p = 0; p < parameters.size(); ++p)
-    index[parameters[p].unsafeGetTensorImpl()] = p;
-  for (optim::Optimizer* optimizer : optimizers_) {
+    indices_[parameters[p].unsafeGetTensorImpl()] = static_cast<int>(p);
+  for (const optim::Optimizer* optimizer : optimizers_) {
     RIFFLE_CHECK(optimizer != nullptr);
-    if (dynamic_cast<optim::LBFGS*>(optimizer) != nullptr)
+    if (dynamic_cast<const optim::LBFGS*>(optimizer) != nullptr)
       usage_error(
           "L-BFGS evaluates the model several times per step (a closure), so its gradients "
           "cannot be exchanged in between; use another optimizer");
-    auto& groups = indices_.emplace_back();
-    for (const optim::OptimizerParamGroup& group : optimizer->param_groups()) {
-      auto& positions = groups.emplace_back();
-      for (const at::Tensor& parameter : group.params()) {
-        const auto found = index.find(parameter.unsafeGetTensorImpl());
-        if (found == index.end())
+    for (const optim::OptimizerParamGroup& group : optimizer->param_groups())
+      for (const at::Tensor& parameter : group.params())
+        if (parameter.requires_grad() && !indices_.contains(parameter.unsafeGetTensorImpl()))
           usage_error("the optimizer holds a parameter that the model does not train");
-        positions.push_back(found->second);
-      }
-    }
   }
 }
 
-void Optimizers::step(const std::vector<char>& chosen) {
+void Optimizers::step(const std::vector<int>& parameters, const Hyperparameters* of) {
+  const std::unordered_set<int> chosen(parameters.begin(), parameters.end());
   for (std::size_t o = 0; o < optimizers_.size(); ++o) {
-    auto& groups = optimizers_[o]->param_groups();
-    RIFFLE_CHECK_EQ(groups.size(), indices_[o].size());
-    std::vector<std::vector<at::Tensor>> all(groups.size());
+    std::vector<optim::OptimizerParamGroup> groups;
     bool any = false;
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      all[g] = groups[g].params();
+    for (const optim::OptimizerParamGroup& group : optimizers_[o]->param_groups()) {
       std::vector<at::Tensor> some;
-      for (std::size_t i = 0; i < all[g].size(); ++i)
-        if (chosen[indices_[o][g][i]]) some.push_back(all[g][i]);
+      for (const at::Tensor& parameter : group.params()) {
+        const auto found = indices_.find(parameter.unsafeGetTensorImpl());
+        if (found != indices_.end() && chosen.contains(found->second)) some.push_back(parameter);
+      }
       any |= !some.empty();
-      groups[g].params() = std::move(some);
+      // A group that was added since then has no other moment.
+      const bool other = of != nullptr && groups.size() < (*of)[o].size();
+      groups.emplace_back(std::move(some),
+                          (other ? *(*of)[o][groups.size()] : group.options()).clone());
     }
-    const auto restore = [&] {
-      for (std::size_t g = 0; g < groups.size(); ++g) groups[g].params() = std::move(all[g]);
-    };
-    try {
-      if (any) optimizers_[o]->step();
-    } catch (...) {
-      restore();
-      throw;
-    }
-    restore();
+    if (!any) continue;
+    // Whatever happens, the user gets back the very same objects.
+    const auto swap = [&](void*) { std::swap(optimizers_[o]->param_groups(), groups); };
+    swap(nullptr);
+    const std::unique_ptr<void, decltype(swap)> restore(this, swap);
+    optimizers_[o]->step();
   }
+}
+
+Hyperparameters Optimizers::hyperparameters() const {
+  Hyperparameters all;
+  for (const optim::Optimizer* optimizer : optimizers_) {
+    auto& groups = all.emplace_back();
+    for (const optim::OptimizerParamGroup& group : optimizer->param_groups())
+      groups.push_back(group.options().clone());
+  }
+  return all;
+}
+
+std::vector<double> Optimizers::rates() const {
+  std::vector<double> all;
+  for (const optim::Optimizer* optimizer : optimizers_)
+    for (const optim::OptimizerParamGroup& group : optimizer->param_groups()) try {
+        all.push_back(group.options().get_lr());
+      } catch (const c10::Error&) {
+        all.push_back(0);
+      }
+  return all;
 }
 
 std::vector<at::Tensor> Optimizers::state(const at::Tensor& parameter) const {
@@ -82,9 +95,11 @@ std::vector<at::Tensor> Optimizers::state(const at::Tensor& parameter) const {
     } else if (auto* adam = dynamic_cast<optim::AdamParamState*>(state)) {
       add(adam->exp_avg());
       add(adam->exp_avg_sq());
+      add(adam->max_exp_avg_sq());
     } else if (auto* adamw = dynamic_cast<optim::AdamWParamState*>(state)) {
       add(adamw->exp_avg());
       add(adamw->exp_avg_sq());
+      add(adamw->max_exp_avg_sq());
     } else if (auto* rmsprop = dynamic_cast<optim::RMSpropParamState*>(state)) {
       add(rmsprop->square_avg());
       add(rmsprop->momentum_buffer());

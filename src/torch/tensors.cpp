@@ -44,6 +44,11 @@ std::span<std::byte> bytes_of(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
 }
 
+bool is_at(const at::Tensor& tensor, const at::Tensor& place) {
+  return tensor.defined() && tensor.layout() == at::kStrided &&
+         tensor.data_ptr() == place.data_ptr();
+}
+
 at::Tensor view_of(const Elements& memory, const at::Tensor& like) {
   return at::from_blob(memory.data, like.sizes(), like.strides(),
                        like.options().requires_grad(false));

@@ -18,6 +18,9 @@ bool is_dense(const at::Tensor& tensor);
 Elements elements_of(const at::Tensor& tensor, const std::string& name);
 std::span<std::byte> bytes_of(const at::Tensor& tensor);
 
+// Whether both lie at the same place; an undefined tensor lies nowhere.
+bool is_at(const at::Tensor& tensor, const at::Tensor& place);
+
 // Memory seen as a tensor of the shape and strides of `like`.
 at::Tensor view_of(const Elements& memory, const at::Tensor& like);
 
