@@ -27,12 +27,12 @@ int free_port() {
 }
 
 void run(const Arguments& arguments) {
-  SuperviseOptions options;
+  process::SuperviseOptions options;
   options.command = arguments.command;
   const Seconds grace = parse_seconds(arguments.grace, "--grace");
   options.grace = std::chrono::ceil<std::chrono::milliseconds>(grace);
 
-  const Guard guard = guard_process();
+  const process::Guard guard = process::guard_process();
   if (guard.outer) {
     if (guard.killed)
       fmt::print(stderr, "riffle: the launcher was killed by signal {}; its workers were ended\n",
@@ -58,7 +58,7 @@ void run(const Arguments& arguments) {
   environment.insert_or_assign("RIFFLE_TOKEN", serve.token);
   for (int rank = 0; rank < arguments.workers; ++rank)
     options.environments.push_back(rank_environment(environment, shape, rank));
-  const Outcome outcome = supervise(options);
+  const process::Outcome outcome = process::supervise(options);
   if (!outcome.reason.empty()) fmt::print(stderr, "riffle: {}\n", outcome.reason);
   if (outcome.exit_code != 0) throw Exit{outcome.exit_code};
 }

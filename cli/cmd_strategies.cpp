@@ -32,15 +32,15 @@ Json page_json(const StrategyPage& page) {
   return {{"idea", page.idea}, {"when", page.when}, {"more", page.more}, {"drawn", page.drawn}};
 }
 
-Table traffic_table(const StrategyTable& known) {
-  Table table{{{"strategy", false},
-               {"bytes / model, formula", false},
-               {"value"},
-               {"counted"},
-               {"messages, formula", false},
-               {"value"},
-               {"counted"}},
-              {}};
+report::Table traffic_table(const StrategyTable& known) {
+  report::Table table{{{"strategy", false},
+                       {"bytes / model, formula", false},
+                       {"value"},
+                       {"counted"},
+                       {"messages, formula", false},
+                       {"value"},
+                       {"counted"}},
+                      {}};
   const auto number = [](double value) { return fmt::format("{:.4f}", value); };
   for (const TrafficRow& row : traffic_rows(known)) {
     const auto expected = [&](double Traffic::* figure) {
@@ -59,7 +59,7 @@ std::string traffic_page(const StrategyTable& known) {
       "published formulas beside what the programs of each strategy add up to, message by message. "
       "Made by\n\n    riffle strategies --traffic --format markdown --output docs/traffic.md\n\n";
   for (const std::string& line : traffic_notes(known)) page += "- " + line + "\n";
-  return page + "\n" + print_markdown(traffic_table(known));
+  return page + "\n" + report::print_markdown(traffic_table(known));
 }
 
 void run_traffic(const Output& output) {
@@ -96,16 +96,16 @@ void run(const Output& output) {
     output.write(json.dump(1) + "\n");
     return;
   }
-  Table shown{{{"strategy", false},
-               {"exact", false},
-               {"what it does", false},
-               {"options (default first)", false},
-               {"paper", false}},
-              {}};
+  report::Table shown{{{"strategy", false},
+                       {"exact", false},
+                       {"what it does", false},
+                       {"options (default first)", false},
+                       {"paper", false}},
+                      {}};
   for (const StrategyInfo& info : table.all())
     shown.rows.push_back(
         {info.name, info.exact ? "yes" : "no", info.summary, spell_options(info), info.paper});
-  if (output.format == "markdown") return output.write(print_markdown(shown));
+  if (output.format == "markdown") return output.write(report::print_markdown(shown));
   output.write(shown);
 }
 

@@ -80,8 +80,8 @@ int compare() {
            fmt::format("{:+.3f} %", (ours.mean_end / weighted.mean_end - 1) * 100)});
     }
   }
-  fmt::print("{}\nlargest difference {:.3f} %, bar {:.0f} %: {}\n", print_table(table), worst * 100,
-             kBar * 100, worst <= kBar ? "held" : "MISSED");
+  fmt::print("{}\nlargest difference {:.3f} %, bar {:.0f} %: {}\n", report::print_table(table),
+             worst * 100, kBar * 100, worst <= kBar ? "held" : "MISSED");
   return worst <= kBar ? 0 : 1;
 }
 

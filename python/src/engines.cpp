@@ -25,18 +25,13 @@ std::shared_ptr<EngineHandle> shm_engine(const std::string& job, Rank rank, int 
   return std::make_shared<EngineHandle>(make_shm_engine(options));
 }
 
-// Shared memory where the launcher says that all ranks are on this host, else whatever reaches
-// them.
-std::shared_ptr<EngineHandle> launched_engine(std::optional<double> failure_timeout) {
+// A process alone needs no engine.
+std::shared_ptr<EngineHandle> engine_of_this_rank(std::optional<double> failure_timeout) {
   const auto environment = read_launch_environment(process_environment());
   if (!environment || environment->size == 1) return nullptr;
-  if (environment->local_size == environment->size)
-    return shm_engine(environment->job, environment->rank, environment->size, 60, failure_timeout);
-  JobStore store = open_job_store(*environment);
-  UcxOptions options = ucx_options(*environment, *store.client);
+  EngineOptions options;
   if (failure_timeout) options.failure_timeout = Seconds(*failure_timeout);
-  auto engine = make_ucx_engine(options);
-  return std::make_shared<EngineHandle>(std::move(engine), std::move(store));
+  return std::make_shared<EngineHandle>(launched_engine(options));
 }
 
 std::vector<std::shared_ptr<EngineHandle>> loopback_engines(int size) {
@@ -61,7 +56,7 @@ void bind_engines(py::module_& module) {
              "shows no sign of life for failure_timeout seconds has failed; by default "
              "RIFFLE_FAILURE_TIMEOUT, else 10.",
              Unlocked());
-  module.def("launched_engine", &launched_engine, "failure_timeout"_a = py::none(),
+  module.def("launched_engine", &engine_of_this_rank, "failure_timeout"_a = py::none(),
              "This rank's engine by the environment a launcher left; None for a process alone. "
              "failure_timeout as for shm_engine.",
              Unlocked());

@@ -7,7 +7,7 @@
 
 #include "riffle/launch_environment.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -69,4 +69,4 @@ bool look_for_a_moment(bool patient, HostMemory::Ready ready) {
   return ready();
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -9,7 +9,7 @@
 
 #include "base/descriptor.h"
 
-namespace riffle {
+namespace riffle::process {
 
 struct Started {
   pid_t pid = 0;  // also the number of its process group
@@ -25,4 +25,4 @@ Started start_process(const std::vector<std::string>& command,
                       const std::vector<std::string>& environment,
                       const std::function<void()>& prepare = {});
 
-}  // namespace riffle
+}  // namespace riffle::process

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace riffle {
+namespace riffle::process {
 
 struct SuperviseOptions {
   std::vector<std::string> command;
@@ -15,7 +15,7 @@ struct SuperviseOptions {
   std::vector<std::vector<std::string>> environments;
   // Runs in a worker's process before the command does (start_process).
   std::function<void(int rank)> prepare = {};
-  // From the polite signal (SIGTERM) to SIGKILL.
+  // The time between the polite signal (SIGTERM) and SIGKILL.
   std::chrono::milliseconds grace{5000};
   // Readable when whoever we work for is gone: then everything ends at once. -1: nobody.
   int lifeline = -1;
@@ -33,4 +33,4 @@ struct Outcome {
 // end the workers, a second one at once. UsageError when the command cannot be run.
 Outcome supervise(const SuperviseOptions& options);
 
-}  // namespace riffle
+}  // namespace riffle::process
