@@ -121,7 +121,7 @@ void run_command(const Arguments& arguments, lab::Lab& lab, int lifeline) {
                        .master_port = master_port};
   lab.start_clock();
   const Environment environment = environment_of(arguments, lab, shape);
-  SuperviseOptions options;
+  process::SuperviseOptions options;
   options.command = arguments.command;
   options.grace =
       std::chrono::ceil<std::chrono::milliseconds>(parse_seconds(arguments.grace, "--grace"));
@@ -131,7 +131,7 @@ void run_command(const Arguments& arguments, lab::Lab& lab, int lifeline) {
     options.environments.push_back(rank_environment(environment, shape, rank));
   const ProcessorTime before = ProcessorTime::now();
   const auto begin = Clock::now();
-  const Outcome outcome = supervise(options);
+  const process::Outcome outcome = process::supervise(options);
   const Seconds took = Clock::now() - begin;
   say_who_set_the_pace(lab, before);
   if (arguments.stats && arguments.output.json())
@@ -162,7 +162,7 @@ void run(const Arguments& arguments) {
   const lab::LabOptions options = lab_options(arguments);
   if (const std::string why = lab::missing(); !why.empty())
     throw std::runtime_error(fmt::format("no lab here: {}", why));
-  const Guard guard = guard_process();
+  const process::Guard guard = process::guard_process();
   if (guard.outer) {
     if (guard.killed)
       fmt::print(stderr, "riffle: the lab was killed by signal {}; its workers were ended\n",

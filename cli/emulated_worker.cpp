@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "lab/emulated_compute.h"
 #include "lab/wiring.h"
-#include "riffle/engines.h"
+#include "riffle/make_engine.h"
 #include "riffle/error.h"
 #include "riffle/load.h"
 #include "riffle/session.h"

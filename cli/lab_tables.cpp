@@ -17,16 +17,16 @@ double share(lab::Nanoseconds busy, Seconds time) {
 
 }  // namespace
 
-Table stats_table(const lab::Lab& lab, Seconds time) {
-  Table table{{{"link", false},
-               {"bandwidth"},
-               {"bytes"},
-               {"packets"},
-               {"dropped"},
-               {"lost"},
-               {"busy"},
-               {"most waiting"}},
-              {}};
+report::Table stats_table(const lab::Lab& lab, Seconds time) {
+  report::Table table{{{"link", false},
+                       {"bandwidth"},
+                       {"bytes"},
+                       {"packets"},
+                       {"dropped"},
+                       {"lost"},
+                       {"busy"},
+                       {"most waiting"}},
+                      {}};
   const auto counters = lab.network().counters();
   for (std::size_t i = 0; i < counters.size(); ++i)
     if (is_there(lab, i))
@@ -55,9 +55,9 @@ Json stats_json(const lab::Lab& lab, Seconds time) {
   return links;
 }
 
-Table check_table(const std::vector<lab::Measured>& results) {
-  Table table{{{"what", false}, {"between", false}, {"expected"}, {"measured"}, {"difference"}},
-              {}};
+report::Table check_table(const std::vector<lab::Measured>& results) {
+  report::Table table{
+      {{"what", false}, {"between", false}, {"expected"}, {"measured"}, {"difference"}}, {}};
   for (const lab::Measured& each : results)
     table.rows.push_back({each.what, each.between, lab::spell(each, each.expected),
                           lab::spell(each, each.measured),

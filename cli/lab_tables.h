@@ -13,10 +13,10 @@ namespace riffle::cli {
 
 // Of each link and direction: bytes (payload) and packets it carried, what was dropped and lost,
 // the share of `time` it was busy, the most that waited.
-Table stats_table(const lab::Lab& lab, Seconds time);
+report::Table stats_table(const lab::Lab& lab, Seconds time);
 Json stats_json(const lab::Lab& lab, Seconds time);
 
-Table check_table(const std::vector<lab::Measured>& results);
+report::Table check_table(const std::vector<lab::Measured>& results);
 Json check_json(const std::vector<lab::Measured>& results);
 
 }  // namespace riffle::cli

@@ -167,12 +167,13 @@ std::optional<LaunchEnvironment> read_launch_environment(const GetVariable& gett
 
 int ranks_on_machine(const GetVariable& getter) {
   constexpr std::int64_t most = 1 << 20;
-  return static_cast<int>(Variables(getter).number("RIFFLE_MACHINE_RANKS", 1, most).value_or(1));
+  return static_cast<int>(
+      engine::Variables(getter).number("RIFFLE_MACHINE_RANKS", 1, most).value_or(1));
 }
 
 std::optional<Seconds> read_failure_timeout(const GetVariable& getter) {
   constexpr std::string_view name = "RIFFLE_FAILURE_TIMEOUT";
-  const auto text = Variables(getter).text(name);
+  const auto text = engine::Variables(getter).text(name);
   if (!text) return std::nullopt;
   const Seconds time = parse_seconds(*text, fmt::format("environment variable {}", name));
   if (time < milliseconds(100) || time > std::chrono::hours(24))

@@ -50,11 +50,11 @@ double value_at(const Elements& elements, std::size_t index) {
     case DType::f64:
       return read(double{});
     case DType::f16:
-      return widen_f16(read(std::uint16_t{}));
+      return collective::widen_f16(read(std::uint16_t{}));
     case DType::bf16:
       break;
   }
-  return widen_bf16(read(std::uint16_t{}));
+  return collective::widen_bf16(read(std::uint16_t{}));
 }
 
 void set_value(const Elements& elements, std::size_t index, double value) {
@@ -67,9 +67,9 @@ void set_value(const Elements& elements, std::size_t index, double value) {
     case DType::f64:
       return write(value);
     case DType::f16:
-      return write(narrow_f16(static_cast<float>(value)));
+      return write(collective::narrow_f16(static_cast<float>(value)));
     case DType::bf16:
-      return write(narrow_bf16(static_cast<float>(value)));
+      return write(collective::narrow_bf16(static_cast<float>(value)));
   }
 }
 
@@ -95,14 +95,15 @@ void EngineMemory::fill(Elements x, double value) {
 void EngineMemory::combine(Elements out, std::span<const Elements> inputs,
                            std::span<const double> factors) {
   if (inputs.size() == 1 && inputs[0].data == out.data)
-    return scale_in_place(out.data, factors[0], out.count, out.dtype);
+    return collective::scale_in_place(out.data, factors[0], out.count, out.dtype);
   std::array<const std::byte*, 4> data{};
   RIFFLE_CHECK(inputs.size() <= data.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     RIFFLE_CHECK_EQ(inputs[i].count, out.count);
     data[i] = inputs[i].data;
   }
-  reduce_into(out.data, std::span(data).first(inputs.size()), factors, 1, out.count, out.dtype);
+  collective::reduce_into(out.data, std::span(data).first(inputs.size()), factors, 1, out.count,
+                          out.dtype);
 }
 
 void EngineMemory::correct_statistics(Elements x, Elements mean, Elements snapshot) {
@@ -124,11 +125,11 @@ double EngineMemory::square_sum(Elements x) {
     case DType::f64:
       return typed_square_sum<double>(x.data, x.count, same);
     case DType::f16:
-      return typed_square_sum<std::uint16_t>(x.data, x.count, widen_f16);
+      return typed_square_sum<std::uint16_t>(x.data, x.count, collective::widen_f16);
     case DType::bf16:
       break;
   }
-  return typed_square_sum<std::uint16_t>(x.data, x.count, widen_bf16);
+  return typed_square_sum<std::uint16_t>(x.data, x.count, collective::widen_bf16);
 }
 
 bool EngineMemory::is_zero(Elements x) {

@@ -11,6 +11,7 @@
 
 #include "engine/launchers.h"
 #include "refusal.h"
+#include "riffle/make_engine.h"
 
 namespace riffle {
 namespace {
