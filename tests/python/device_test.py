@@ -72,7 +72,10 @@ class BetweenSteps:
     def _allowed(self, function):
         def call(*arguments):
             self.steps.append(self.step)
-            with torch._C.DisableTorchFunction(), torch.utils._python_dispatch._disable_current_modes():
+            with (
+                torch._C.DisableTorchFunction(),
+                torch.utils._python_dispatch._disable_current_modes(),
+            ):
                 return function(*arguments)
 
         return call

@@ -83,7 +83,9 @@ class ExamplesLong(Example):
         self.assertLess(self.figure(r"2 workers .*perplexity ([\d.]+)", example("gpt", 2)), 8)
 
     def test_wide_resnet(self):
-        self.assertGreater(self.figure(r"4 workers .*accuracy ([\d.]+)%", example("wide_resnet")), 60)
+        self.assertGreater(
+            self.figure(r"4 workers .*accuracy ([\d.]+)%", example("wide_resnet")), 60
+        )
 
 
 if __name__ == "__main__":
