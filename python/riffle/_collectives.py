@@ -61,11 +61,6 @@ def _bytes(tensors: list[torch.Tensor]) -> int:
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
-def _in_place(group: Any) -> bool:
-    """NCCL scatters and gathers where the values lie; others want memory of their own."""
-    return bool(dist.get_backend(group) == "nccl")
-
-
 def all_reduce(
     engine: "C10d",
     group: Any,
@@ -116,6 +111,12 @@ def _messages(
     return list(dist.batch_isend_irecv(operations)) if operations else []
 
 
+def _slice(tensor: torch.Tensor, size: int, place: int) -> torch.Tensor:
+    """What a member owns; what does not divide evenly is whole on all of them."""
+    each = tensor.numel() // size
+    return tensor[place * each : (place + 1) * each]
+
+
 def reduce_scatter(
     engine: "C10d",
     group: Any,
@@ -124,27 +125,22 @@ def reduce_scatter(
     key: tuple[int, int],
     tensors: list[torch.Tensor],
 ) -> Operation:
-    """The own slice of the sum; what does not divide evenly is summed everywhere."""
-    if group is None:
+    """The own slice of the sum; what does not divide evenly is summed everywhere.
+
+    Only NCCL's own is better than an all-reduce: torch makes Gloo's of one, in other memory, and
+    its waits know no deadline.
+    """
+    if group is None or dist.get_backend(group) != "nccl":
         return all_reduce(engine, group, members, place, key, tensors)
-    size, works, copies = len(members), [], []
+    size, works = len(members), []
     for tensor in tensors:
-        each = tensor.numel() // size
-        main, rest = tensor[: each * size], tensor[each * size :]
-        own = main[place * each : (place + 1) * each]
-        if each:
-            into = own if _in_place(group) else torch.empty_like(own)
-            works.append(dist.reduce_scatter_tensor(into, main, group=group, async_op=True))
-            if into is not own:
-                copies.append((own, into))
+        own, rest = _slice(tensor, size, place), tensor[tensor.numel() // size * size :]
+        if own.numel():
+            main = tensor[: own.numel() * size]
+            works.append(dist.reduce_scatter_tensor(own, main, group=group, async_op=True))
         if rest.numel():
             works.append(dist.all_reduce(rest, group=group, async_op=True))
-
-    def keep() -> None:
-        for own, into in copies:
-            own.copy_(into)
-
-    return Operation(works, (size - 1) * _bytes(tensors) // size, keep)
+    return Operation(works, (size - 1) * _bytes(tensors) // size)
 
 
 def all_gather(
@@ -156,17 +152,22 @@ def all_gather(
     tensors: list[torch.Tensor],
 ) -> Operation:
     """Every slice from its owner."""
+    size = len(members)
+    sent = (size - 1) * _bytes(tensors) // size
+    tensors = [t for t in tensors if t.numel() >= size]
+    own = [_slice(t, size, place) for t in tensors]
     if group is None:
-        return Operation([], 0)  # reduce_scatter has brought all of it
-    size, works = len(members), []
-    for tensor in tensors:
-        each = tensor.numel() // size
-        if each:
-            main = tensor[: each * size]
-            own = main[place * each : (place + 1) * each]
-            own = own if _in_place(group) else own.clone()
-            works.append(dist.all_gather_into_tensor(main, own, group=group, async_op=True))
-    return Operation(works, (size - 1) * _bytes(tensors) // size)
+        others = [(m, [_slice(t, size, i) for t in tensors]) for i, m in enumerate(members)]
+        del others[place]
+        works = _messages(engine, key, own, [m for m, _ in others], others)
+        return Operation(works, sent)
+    works = []
+    for tensor, mine in zip(tensors, own, strict=True):
+        # NCCL gathers where the values lie; others want memory of their own.
+        source = mine if dist.get_backend(group) == "nccl" else mine.clone()
+        main = tensor[: mine.numel() * size]
+        works.append(dist.all_gather_into_tensor(main, source, group=group, async_op=True))
+    return Operation(works, sent)
 
 
 def send_around(

@@ -5,8 +5,8 @@ and the merges are the core's. What is particular here:
 
 * Flights are issued strictly in program order, whatever their lane, so that all ranks issue the
   collectives of all groups in one order, as NCCL wants.
-* Process groups are made once, at the start, and reused. A schedule with more than MOST_GROUPS,
-  or with random ones, runs them point to point over the group it was given.
+* Process groups are made once, at the start, and reused. A schedule with more groups than
+  MOST_GROUPS, or with random ones, runs them point to point over the group it was given.
 * No value of a tensor is read on the host in a step; waiting for a work of NCCL makes the stream
   wait, not the host.
 """
@@ -14,7 +14,7 @@ and the merges are the core's. What is particular here:
 import datetime
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -74,6 +74,7 @@ class ProcessGroupExchanger(TensorMemory):
         self._started: set[tuple[int, int]] = set()
         self._under_way: dict[tuple[int, int], Operation] = {}
         self._scatters: dict[int, tuple[int, int]] = {}  # by bucket, to be gathered
+        self._step = 0  # that was planned last
         self._failed = False
 
     # --- For all ranks, between steps.
@@ -81,22 +82,32 @@ class ProcessGroupExchanger(TensorMemory):
     def _root(self) -> int:
         return self._engine.global_rank(0)
 
+    def _for_all(self, call: Callable[..., Any], *arguments: Any) -> None:
+        """A collective of all ranks, with this session's deadline."""
+        try:
+            work = call(*arguments, group=self._engine.group, async_op=True)
+            _ = work.wait() if self._device.type != "cpu" else work.wait(self._timeout)
+        except RuntimeError as error:
+            raise self._error(
+                error, call.__name__, list(range(self.size)), -1, self._step
+            ) from error
+
     def broadcast_bytes(self, data: bytes) -> bytes:
         if not data:
             return data
         tensor = torch.frombuffer(bytearray(data), dtype=torch.uint8).to(self._device)
-        dist.broadcast(tensor, self._root(), group=self._engine.group)
+        self.broadcast_tensor(tensor)
         return bytes_of(tensor)
 
     def broadcast_tensor(self, tensor: torch.Tensor) -> None:
-        dist.broadcast(tensor.detach(), self._root(), group=self._engine.group)
+        self._for_all(dist.broadcast, tensor.detach(), self._root())
 
     def broadcast(self, values: Elements) -> None:
         self.broadcast_tensor(self.tensor(values))
 
     def all_reduce(self, values: list[float], mean: bool) -> list[float]:
         tensor = torch.tensor(values, dtype=torch.float64, device=self._device)
-        dist.all_reduce(tensor, group=self._engine.group)
+        self._for_all(dist.all_reduce, tensor)
         return (tensor / self.size if mean else tensor).tolist()
 
     def average(self, values: Elements) -> None:
@@ -105,7 +116,7 @@ class ProcessGroupExchanger(TensorMemory):
     @torch.no_grad()
     def average_tensor(self, tensor: torch.Tensor) -> None:
         tensor.div_(self.size)
-        dist.all_reduce(tensor, group=self._engine.group)
+        self._for_all(dist.all_reduce, tensor)
 
     def cluster(self, measure: bool) -> Cluster:
         """Flat, with links that explain two all-reduces of a ring, or with ordinary ones."""
@@ -126,7 +137,7 @@ class ProcessGroupExchanger(TensorMemory):
         times = []
         for _ in range(6):
             began = time.perf_counter()
-            dist.all_reduce(tensor, group=self._engine.group)
+            self._for_all(dist.all_reduce, tensor)
             if self._device.type != "cpu":
                 torch.accelerator.synchronize()
             times.append(time.perf_counter() - began)
@@ -155,6 +166,7 @@ class ProcessGroupExchanger(TensorMemory):
         self._groups.setdefault((0, whole), self._engine.group)
 
     def plan(self, flight: Flight) -> None:
+        self._step = flight.step
         self._flights[flight.id] = flight
         self._queue.append(flight.id)
 
@@ -217,17 +229,21 @@ class ProcessGroupExchanger(TensorMemory):
         try:
             yield
         except RuntimeError as error:
-            self._failed = True
-            raise self._error(flight, error) from error
+            what = flight.exchange
+            raise self._error(
+                error, what.collective, what.group, what.bucket, flight.step
+            ) from error
 
-    def _error(self, flight: Flight, error: RuntimeError) -> CommError:
-        exchange = flight.exchange
+    def _error(
+        self, error: RuntimeError, operation: str, group: list[int], bucket: int, step: int
+    ) -> CommError:
+        self._failed = True
+        of = f", bucket {bucket}" if bucket >= 0 else ""
         what = CommError(
-            f"{exchange.collective} in group {exchange.group}, bucket {exchange.bucket}, step "
-            f"{flight.step}, on rank {self.rank}: {error}"
+            f"{operation} in group {group}{of}, step {step}, on rank {self.rank}: {error}"
         )
-        known = {"group": exchange.group, "bucket": exchange.bucket, "step": flight.step}
-        for key, value in {**known, "operation": exchange.collective, "rank": -1}.items():
+        known = {"operation": operation, "group": group, "bucket": bucket, "step": step}
+        for key, value in {**known, "rank": -1}.items():
             setattr(what, key, value)
         return what
 
