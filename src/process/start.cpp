@@ -72,6 +72,8 @@ Started start_process(const std::vector<std::string>& command,
   const auto arguments = pointers(command);
   const auto variables = pointers(environment);
   const Descriptor input(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!input.valid())
+    throw std::runtime_error(fmt::format("cannot open /dev/null: {}", std::strerror(errno)));
   Pipe output = make_pipe();
   Pipe error = make_pipe();
   Pipe failure = make_pipe();  // carries errno when exec fails, and closes when it succeeds
