@@ -12,9 +12,9 @@
 #include "base/json.h"
 #include "lab/emulated_compute.h"
 #include "lab/wiring.h"
-#include "riffle/make_engine.h"
 #include "riffle/error.h"
 #include "riffle/load.h"
+#include "riffle/make_engine.h"
 #include "riffle/session.h"
 
 namespace riffle {

@@ -145,7 +145,8 @@ void Toy::backward_slowly(std::chrono::microseconds pause) {
         kept.data != nullptr ? kept.data : reinterpret_cast<std::byte*>(gradient_[index].data()),
         gradient.data() + begin_[index], static_cast<std::size_t>(kSizes[index]) * sizeof(double));
     const std::optional<int> bucket = session_->ready(p);
-    if (!bucket || options_.style != Style::per_bucket || !session_->updates_in_backward()) continue;
+    if (!bucket || options_.style != Style::per_bucket || !session_->updates_in_backward())
+      continue;
     if (session_->before_step(*bucket)) update_bucket(*bucket);
     session_->stepped(*bucket);
   }
