@@ -48,14 +48,13 @@ def say(text):
 class Hosts:
     """A lab whose hosts wait for what we run on them."""
 
-    def __init__(self, count, arguments, folder):
+    def __init__(self, count, folder, latency, bandwidth, dilate=1.0, command=BIN / "riffle"):
         self.count = count
         self.folder = folder / f"hosts-{count}"
         self.folder.mkdir()
         wait = f"echo $$ > {self.folder}/$RANK.new; mv {self.folder}/$RANK.new {self.folder}/$RANK"
-        spec = f"flat:{count},latency={arguments.latency},bandwidth={arguments.bandwidth}"
-        options = ["--dilate", str(arguments.dilate), "--force"]
-        self.command = [str(BIN / "riffle"), "lab", spec, *options]
+        spec = f"flat:{count},latency={latency},bandwidth={bandwidth}"
+        self.command = [str(command), "lab", spec, "--dilate", str(dilate), "--force"]
         self.command += ["--", "sh", "-c", f"{wait}; exec sleep 86400"]
 
     def __enter__(self):
@@ -184,7 +183,8 @@ class Contender:
 
 def measure(count, arguments, names, sizes, folder):
     cells = {(name, size): [] for name in names for size in sizes}
-    with Hosts(count, arguments, folder) as hosts, contextlib.ExitStack() as running:
+    network = (arguments.latency, arguments.bandwidth, arguments.dilate)
+    with Hosts(count, folder, *network) as hosts, contextlib.ExitStack() as running:
         contenders = {}
         for name in names:
             contenders[name] = Contender(name, hosts, folder, arguments.python)
