@@ -9,7 +9,7 @@
 
 #include "collective/point_to_point.h"
 #include "processes.h"
-#include "riffle/engines.h"
+#include "riffle/make_engine.h"
 
 namespace riffle {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 struct Settings {
   int workers = 2;
   int operation = 0;
-  PointToPointOptions options;
+  collective::PointToPointOptions options;
 };
 
 constexpr Algorithm algorithms[] = {Algorithm::ring, Algorithm::halving_doubling,
@@ -31,7 +31,7 @@ double median(std::vector<double>& values) {
 
 void work(const Settings& settings, const std::string& job, Rank rank) {
   const auto engine = make_shm_engine({{}, job, rank, settings.workers, Seconds(30)});
-  PointToPoint p2p(*engine, settings.options);
+  collective::PointToPoint p2p(*engine, settings.options);
   for (const std::size_t bytes : sizes) {
     std::vector<float> values(bytes / sizeof(float));
     if (rank == 0) fmt::print("{:>10} B", bytes);
@@ -40,12 +40,12 @@ void work(const Settings& settings, const std::string& job, Rank rank) {
       const std::size_t repeats = bytes > (4 << 20) ? 7 : 31;
       for (std::size_t i = 0; i < repeats; ++i) {
         std::fill(values.begin(), values.end(), 1.0F);
-        Call barrier{.operation = Operation::barrier,
-                     .group = Membership::all(settings.workers).ranks,
-                     .data = {}};
-        Call call{.operation = static_cast<Operation>(settings.operation),
-                  .group = barrier.group,
-                  .data = elements(values)};
+        collective::Call barrier{.operation = collective::Operation::barrier,
+                                 .group = Membership::all(settings.workers).ranks,
+                                 .data = {}};
+        collective::Call call{.operation = static_cast<collective::Operation>(settings.operation),
+                              .group = barrier.group,
+                              .data = elements(values)};
         call.algorithm = algorithm;
         p2p.run(std::move(barrier), after(Seconds(60)));
         const auto began = Clock::now();

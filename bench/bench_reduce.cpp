@@ -46,8 +46,8 @@ void reduce(benchmark::State& state, std::string_view variant, DType dtype, std:
   std::byte* to = in_place ? in[0] : out[0];
   const auto elements = bytes / static_cast<std::size_t>(size_of(dtype).count);
   for (auto _ : state) {
-    reduce_into_by(variant, to, in.pointers(), {}, 1.0 / static_cast<double>(inputs), elements,
-                   dtype);
+    collective::reduce_into_by(variant, to, in.pointers(), {}, 1.0 / static_cast<double>(inputs),
+                               elements, dtype);
     benchmark::ClobberMemory();
   }
   count_bytes(state, inputs + 1);
@@ -82,7 +82,7 @@ void sizes(benchmark::internal::Benchmark* benchmark) {
 const bool registered = [] {
   benchmark::RegisterBenchmark("memcpy", copy)->Apply(sizes);
   benchmark::RegisterBenchmark("plain_loop/f32/2", plain_loop)->Apply(sizes);
-  for (const std::string_view variant : reduce_variants())
+  for (const std::string_view variant : collective::reduce_variants())
     for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
       for (const std::size_t inputs : {2, 4})
         for (const bool in_place : {false, true})

@@ -14,7 +14,7 @@
 
 #include "collective/point_to_point.h"
 #include "processes.h"
-#include "riffle/engines.h"
+#include "riffle/make_engine.h"
 #include "riffle/random.h"
 
 namespace riffle {
@@ -28,7 +28,7 @@ struct Settings {
 };
 
 struct Cell {
-  Operation operation;
+  collective::Operation operation;
   bool shared_memory;  // else point-to-point by `algorithm`
   Algorithm algorithm;
   int signal;
@@ -45,11 +45,11 @@ std::int64_t now() {
   return Clock::now().time_since_epoch().count();
 }
 
-void call(const Cell& cell, Collectives& collectives, PointToPoint& p2p, const Group& group,
-          Elements data) {
+void call(const Cell& cell, Collectives& collectives, collective::PointToPoint& p2p,
+          const Group& group, Elements data) {
   const Deadline deadline = after(Seconds(60));
   if (!cell.shared_memory) {
-    Call made{.operation = cell.operation, .group = group, .data = data};
+    collective::Call made{.operation = cell.operation, .group = group, .data = data};
     made.algorithm = cell.algorithm;
     made.places = 1;
     const int half = group.size() / 2;
@@ -58,17 +58,17 @@ void call(const Cell& cell, Collectives& collectives, PointToPoint& p2p, const G
     return p2p.run(std::move(made), deadline);
   }
   switch (cell.operation) {
-    case Operation::all_reduce:
+    case collective::Operation::all_reduce:
       return collectives.all_reduce(group, data);
-    case Operation::reduce_scatter:
+    case collective::Operation::reduce_scatter:
       return collectives.reduce_scatter(group, data);
-    case Operation::all_gather:
+    case collective::Operation::all_gather:
       return collectives.all_gather(group, data);
-    case Operation::broadcast:
+    case collective::Operation::broadcast:
       return collectives.broadcast(group, 0, data);
-    case Operation::shift:
+    case collective::Operation::shift:
       return collectives.shift(group, 1, data);
-    case Operation::barrier:
+    case collective::Operation::barrier:
       return collectives.barrier(group);
   }
 }
@@ -78,7 +78,7 @@ void call(const Cell& cell, Collectives& collectives, PointToPoint& p2p, const G
 void work(const Cell& cell, const Settings& settings, const std::string& job, Rank rank, int pipe) {
   const auto engine = make_shm_engine({{}, job, rank, settings.workers, Seconds(30)});
   Collectives collectives(*engine);
-  PointToPoint p2p(*engine);
+  collective::PointToPoint p2p(*engine);
   const Group group = Membership::all(settings.workers).ranks;
   std::vector<float> values(settings.elements);
   const auto report = [&](int named) {
@@ -150,9 +150,10 @@ double percentile(std::vector<double> values, double share) {
 std::vector<Cell> cells() {
   std::vector<Cell> all;
   for (const int signal : {SIGKILL, SIGSTOP})
-    for (const Operation operation :
-         {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather,
-          Operation::broadcast, Operation::shift, Operation::barrier}) {
+    for (const collective::Operation operation :
+         {collective::Operation::all_reduce, collective::Operation::reduce_scatter,
+          collective::Operation::all_gather, collective::Operation::broadcast,
+          collective::Operation::shift, collective::Operation::barrier}) {
       all.push_back({operation, true, Algorithm::automatic, signal});
       for (const Algorithm algorithm :
            {Algorithm::ring, Algorithm::halving_doubling, Algorithm::recursive_doubling,

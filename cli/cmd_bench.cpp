@@ -99,15 +99,15 @@ Bandwidth bandwidth_of(const Cell& cell) {
   return {static_cast<double>(cell.size.count) / cell.percentile(0.5).count()};
 }
 
-Table table_of(const std::vector<Cell>& cells) {
-  Table table{{{"workers"},
-               {"size"},
-               {"contender", false},
-               {"p50"},
-               {"p99"},
-               {"bandwidth"},
-               {"times riffle"}},
-              {}};
+report::Table table_of(const std::vector<Cell>& cells) {
+  report::Table table{{{"workers"},
+                       {"size"},
+                       {"contender", false},
+                       {"p50"},
+                       {"p99"},
+                       {"bandwidth"},
+                       {"times riffle"}},
+                      {}};
   for (const Cell& cell : cells)
     table.rows.push_back(
         {std::to_string(cell.workers), print(cell.size), cell.contender,
@@ -230,9 +230,10 @@ void run(const Groups& arguments) {
                                        {"seconds_per_group", each.count()}}
                                       .dump(1) +
                                   "\n");
-  arguments.output.write(Table{{{"workers"}, {"groups"}, {"all"}, {"each"}},
-                               {{std::to_string(arguments.workers),
-                                 std::to_string(arguments.groups), print(time), print(each)}}});
+  arguments.output.write(
+      report::Table{{{"workers"}, {"groups"}, {"all"}, {"each"}},
+                    {{std::to_string(arguments.workers), std::to_string(arguments.groups),
+                      print(time), print(each)}}});
 }
 
 void add_groups(CLI::App& bench) {

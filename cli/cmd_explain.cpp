@@ -18,22 +18,22 @@ struct Arguments {
   Output output;
   std::string strategy;
   int steps = 4;
-  GroupStyle style;
+  report::GroupStyle style;
 };
 
 // Steps that differ, from the first one on; runs of equal steps have one picture.
 std::string pictures(const std::vector<Program>& programs, const World& world, int most,
-                     const GroupStyle& style) {
-  std::vector<GroupPicture> drawn;
+                     const report::GroupStyle& style) {
+  std::vector<report::GroupPicture> drawn;
   for (std::size_t first = 0; first < programs.size() && static_cast<int>(drawn.size()) < most;) {
     std::size_t end = first + 1;
     while (end < programs.size() && programs[end] == programs[first]) ++end;
     const std::string title = end - first == 1 ? fmt::format("step {}", first)
                                                : fmt::format("steps {} to {}", first, end - 1);
-    drawn.push_back(draw_groups(title, programs[first], 0, world, style));
+    drawn.push_back(report::draw_groups(title, programs[first], 0, world, style));
     first = end;
   }
-  std::string text = beside(drawn, style);
+  std::string text = report::beside(drawn, style);
   if (text.find('*') != std::string::npos)
     text += "A star: this one also meets the other stars, over several steps.\n";
   return text;
@@ -74,7 +74,7 @@ std::vector<Program> first_programs(const NamedStrategy& strategy, const World& 
   return programs;
 }
 
-std::string explain(const Arguments& arguments, GroupStyle style) {
+std::string explain(const Arguments& arguments, report::GroupStyle style) {
   const StrategyTable table = StrategyTable::builtin();
   const NamedStrategy strategy = table.make(arguments.strategy);
   const StrategyInfo& info = table.info(strategy.name);
@@ -130,7 +130,7 @@ void add_explain(CLI::App& app) {
   command->add_option("--output", arguments->output.file, "write to a file");
   command->footer("Example: riffle explain sesgd --cluster flat:16,latency=1ms,bandwidth=1Gbps");
   command->callback([arguments] {
-    GroupStyle style = arguments->style;
+    report::GroupStyle style = arguments->style;
     style.colour = arguments->output.colour();
     arguments->output.write(explain(*arguments, style));
   });

@@ -81,12 +81,12 @@ std::vector<std::string> of_rank(Environment environment, int rank) {
 }
 
 void run(const Arguments& arguments) {
-  SuperviseOptions options;
+  process::SuperviseOptions options;
   options.command = arguments.command;
   const Seconds grace = parse_seconds(arguments.grace, "--grace");
   options.grace = std::chrono::ceil<std::chrono::milliseconds>(grace);
 
-  const Guard guard = guard_process();
+  const process::Guard guard = process::guard_process();
   if (guard.outer) {
     if (guard.killed)
       fmt::print(stderr, "riffle: the launcher was killed by signal {}; its workers were ended\n",
@@ -104,7 +104,7 @@ void run(const Arguments& arguments) {
   const Environment environment = of_job(arguments, store.address(), serve.token);
   for (int rank = 0; rank < arguments.workers; ++rank)
     options.environments.push_back(of_rank(environment, rank));
-  const Outcome outcome = supervise(options);
+  const process::Outcome outcome = process::supervise(options);
   if (!outcome.reason.empty()) fmt::print(stderr, "riffle: {}\n", outcome.reason);
   if (outcome.exit_code != 0) throw Exit{outcome.exit_code};
 }

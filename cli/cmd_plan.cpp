@@ -22,16 +22,16 @@ struct Arguments {
 };
 
 // Every candidate with everything, for CSV.
-Table whole_table(const Plan& plan) {
-  Table table{{{"#"},
-               {"strategy", false},
-               {"step"},
-               {"per effective step"},
-               {"exposed"},
-               {"speed-up"},
-               {"efficiency"},
-               {"why", false}},
-              {}};
+report::Table whole_table(const Plan& plan) {
+  report::Table table{{{"#"},
+                       {"strategy", false},
+                       {"step"},
+                       {"per effective step"},
+                       {"exposed"},
+                       {"speed-up"},
+                       {"efficiency"},
+                       {"why", false}},
+                      {}};
   for (const Candidate& candidate : plan.candidates) {
     const Simulation& result = candidate.simulation;
     table.rows.push_back({std::to_string(table.rows.size() + 1), candidate.spec,
@@ -59,10 +59,10 @@ std::string ranking(const Plan& plan, bool all, bool colour) {
   const auto list = shown(plan, all);
   const bool discounted =
       std::ranges::any_of(list, [](const Candidate* each) { return each->effective_step != 1; });
-  Table table{{{"#"}, {"strategy", false}, {"step"}}, {}};
+  report::Table table{{{"#"}, {"strategy", false}, {"step"}}, {}};
   if (discounted) table.columns.push_back({"per effective step"});
   for (const char* name : {"exposed", "speed-up", "efficiency"}) table.columns.push_back({name});
-  Table why{{{"#"}, {"why", false}}, {}};
+  report::Table why{{{"#"}, {"why", false}}, {}};
   for (const Candidate* candidate : list) {
     const Simulation& result = candidate->simulation;
     const std::string number = std::to_string(table.rows.size() + 1);
@@ -74,7 +74,7 @@ std::string ranking(const Plan& plan, bool all, bool colour) {
     table.rows.push_back(std::move(row));
     why.rows.push_back({number, candidate->reason});
   }
-  std::string text = print_table(table, colour) + "\n" + print_table(why, colour);
+  std::string text = report::print_table(table, colour) + "\n" + report::print_table(why, colour);
   if (const std::size_t more = plan.candidates.size() - list.size(); more > 0)
     text += fmt::format("\n{} other setting{} did no better than their strategy's best: --all.\n",
                         more, more == 1 ? "" : "s");

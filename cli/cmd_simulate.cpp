@@ -19,23 +19,23 @@ struct Arguments {
   std::vector<std::string> events;
   std::string timeline;
   bool gantt = false;
-  GanttStyle style;
+  report::GanttStyle style;
   SimulateOptions options;
 };
 
 using Results = std::vector<std::pair<std::string, Simulation>>;
 
-Table result_table(const Results& results) {
-  Table table{{{"strategy", false},
-               {"step"},
-               {"compute"},
-               {"exposed"},
-               {"speed-up"},
-               {"efficiency"},
-               {"buckets"},
-               {"sent"},
-               {"sends"}},
-              {}};
+report::Table result_table(const Results& results) {
+  report::Table table{{{"strategy", false},
+                       {"step"},
+                       {"compute"},
+                       {"exposed"},
+                       {"speed-up"},
+                       {"efficiency"},
+                       {"buckets"},
+                       {"sent"},
+                       {"sends"}},
+                      {}};
   for (const auto& [spec, result] : results)
     table.rows.push_back(
         {spec, print(result.iteration), print(result.compute), print(result.exposed_communication),
@@ -83,13 +83,13 @@ void run(Arguments& arguments) {
       if (!arguments.timeline.empty()) write_file(arguments.timeline, to_json(timeline));
       if (!arguments.gantt) continue;
       arguments.style.colour = arguments.output.colour();
-      drawings += fmt::format("\n{}\n{}", spec, draw_gantt(timeline, arguments.style));
+      drawings += fmt::format("\n{}\n{}", spec, report::draw_gantt(timeline, arguments.style));
     }
   }
   const Output& output = arguments.output;
   if (output.json()) return output.write(results_json(results));
   if (output.csv()) return output.write(result_table(results));
-  output.write(print_table(result_table(results), output.colour()) + drawings);
+  output.write(report::print_table(result_table(results), output.colour()) + drawings);
 }
 
 void add_drawing_options(CLI::App& command, Arguments& arguments) {

@@ -27,15 +27,15 @@ Json options_json(const StrategyInfo& info) {
   return list;
 }
 
-Table traffic_table() {
-  Table table{{{"strategy", false},
-               {"bytes / model, formula", false},
-               {"value"},
-               {"counted"},
-               {"messages, formula", false},
-               {"value"},
-               {"counted"}},
-              {}};
+report::Table traffic_table() {
+  report::Table table{{{"strategy", false},
+                       {"bytes / model, formula", false},
+                       {"value"},
+                       {"counted"},
+                       {"messages, formula", false},
+                       {"value"},
+                       {"counted"}},
+                      {}};
   const auto number = [](double value) { return fmt::format("{:.4f}", value); };
   for (const TrafficRow& row : traffic_rows())
     table.rows.push_back({row.strategy, row.bytes_formula, number(row.bytes_expected),
@@ -50,7 +50,7 @@ std::string traffic_page() {
       "published formulas beside what the programs of each strategy add up to, message by message. "
       "Made by\n\n    riffle strategies --traffic --format markdown --output docs/traffic.md\n\n";
   for (const std::string& line : traffic_symbols()) page += "- " + line + "\n";
-  return page + "\n" + print_markdown(traffic_table());
+  return page + "\n" + report::print_markdown(traffic_table());
 }
 
 void run_traffic(const Output& output) {
@@ -81,16 +81,16 @@ void run(const Output& output) {
     output.write(json.dump(1) + "\n");
     return;
   }
-  Table shown{{{"strategy", false},
-               {"exact", false},
-               {"what it does", false},
-               {"options (default first)", false},
-               {"paper", false}},
-              {}};
+  report::Table shown{{{"strategy", false},
+                       {"exact", false},
+                       {"what it does", false},
+                       {"options (default first)", false},
+                       {"paper", false}},
+                      {}};
   for (const StrategyInfo& info : table.all())
     shown.rows.push_back(
         {info.name, info.exact ? "yes" : "no", info.summary, spell_options(info), info.paper});
-  if (output.format == "markdown") return output.write(print_markdown(shown));
+  if (output.format == "markdown") return output.write(report::print_markdown(shown));
   output.write(shown);
 }
 

@@ -117,8 +117,9 @@ std::string shown_text(const Arguments& arguments, const Simulation& result) {
                                         : fmt::format("{:.2f}", result.speedup);
 }
 
-Table wide_table(const Arguments& arguments, const std::vector<Point>& points, std::size_t sizes) {
-  Table table{{{arguments.show + " with workers:", false}}, {}};
+report::Table wide_table(const Arguments& arguments, const std::vector<Point>& points,
+                         std::size_t sizes) {
+  report::Table table{{{arguments.show + " with workers:", false}}, {}};
   for (std::size_t i = 0; i < sizes; ++i)
     table.columns.push_back({std::to_string(points[i].workers)});
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -128,18 +129,18 @@ Table wide_table(const Arguments& arguments, const std::vector<Point>& points, s
   return table;
 }
 
-Table long_table(const std::vector<Point>& points) {
-  Table table{{{"strategy", false},
-               {"workers"},
-               {"iteration_seconds"},
-               {"compute_seconds"},
-               {"exposed_communication_seconds"},
-               {"speedup"},
-               {"efficiency"},
-               {"bytes_per_worker"},
-               {"messages_per_worker"},
-               {"buckets"}},
-              {}};
+report::Table long_table(const std::vector<Point>& points) {
+  report::Table table{{{"strategy", false},
+                       {"workers"},
+                       {"iteration_seconds"},
+                       {"compute_seconds"},
+                       {"exposed_communication_seconds"},
+                       {"speedup"},
+                       {"efficiency"},
+                       {"bytes_per_worker"},
+                       {"messages_per_worker"},
+                       {"buckets"}},
+                      {}};
   for (const Point& point : points) {
     const Simulation& r = point.result;
     if (point.refused) continue;
@@ -166,8 +167,10 @@ std::string points_json(const std::vector<Point>& points) {
   return json.dump(1) + "\n";
 }
 
-Curves curves(const Arguments& arguments, const std::vector<Point>& points, std::size_t sizes) {
-  Curves drawn{"workers", arguments.show == "step" ? "seconds a step" : arguments.show, {}, {}};
+report::Curves curves(const Arguments& arguments, const std::vector<Point>& points,
+                      std::size_t sizes) {
+  report::Curves drawn{
+      "workers", arguments.show == "step" ? "seconds a step" : arguments.show, {}, {}};
   for (std::size_t i = 0; i < sizes; ++i) drawn.x.push_back(points[i].workers);
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (i % sizes == 0) drawn.series.push_back({points[i].spec, {}});
@@ -183,8 +186,8 @@ void run(const Arguments& arguments) {
   const Output& output = arguments.output;
   if (output.json()) return output.write(points_json(points));
   if (output.csv()) return output.write(long_table(points));
-  output.write(print_table(wide_table(arguments, points, on.size()), output.colour()) + "\n" +
-               draw_chart(curves(arguments, points, on.size()), arguments.width));
+  output.write(report::print_table(wide_table(arguments, points, on.size()), output.colour()) +
+               "\n" + report::draw_chart(curves(arguments, points, on.size()), arguments.width));
 }
 
 }  // namespace

@@ -24,13 +24,13 @@ void list(const Output& output) {
                                     {"paper", model.paper}});
     return output.write(json.dump(1) + "\n");
   }
-  Table table{{{"model", false},
-               {"parameters"},
-               {"layers"},
-               {"batch"},
-               {"configuration", false},
-               {"paper", false}},
-              {}};
+  report::Table table{{{"model", false},
+                       {"parameters"},
+                       {"layers"},
+                       {"batch"},
+                       {"configuration", false},
+                       {"paper", false}},
+                      {}};
   for (const BuiltinModel& model : builtin_models())
     table.rows.push_back({model.name, std::to_string(model.parameters),
                           std::to_string(model.layers), std::to_string(model.batch),
@@ -41,13 +41,14 @@ void list(const Output& output) {
 void show(const std::string& name, const Output& output) {
   const Trace trace = load_trace(name);
   if (output.json()) return output.write(to_json(trace));
-  Table table{{{"#"}, {"layer", false}, {"elements"}, {"size"}, {"forward"}, {"backward"}}, {}};
+  report::Table table{{{"#"}, {"layer", false}, {"elements"}, {"size"}, {"forward"}, {"backward"}},
+                      {}};
   for (const Layer& layer : trace.layers)
     table.rows.push_back({std::to_string(table.rows.size()), layer.name,
                           std::to_string(layer.elements), print(trace.bytes(layer)),
                           print(layer.forward), print(layer.backward)});
   if (output.csv()) return output.write(table);
-  output.write(print(trace) + "\n\n" + print_table(table, output.colour()));
+  output.write(print(trace) + "\n\n" + report::print_table(table, output.colour()));
 }
 
 void import(const std::string& file, const Output& output) {
@@ -102,7 +103,8 @@ void fit(const FitArguments& arguments) {
                       {"relative_residual", curve.relative_residual}}}};
     return output.write(json.dump(1) + "\n");
   }
-  Table table{{{"fit", false}, {"from"}, {"a"}, {"b per byte"}, {"residual"}, {"relative"}}, {}};
+  report::Table table{{{"fit", false}, {"from"}, {"a"}, {"b per byte"}, {"residual"}, {"relative"}},
+                      {}};
   const auto row = [&](const std::string& name, const Curve::Piece& piece) {
     table.rows.push_back({name, print(piece.from), print(piece.cost.a),
                           fmt::format("{:.4g} ns", piece.cost.b.value * 1e9), "", ""});

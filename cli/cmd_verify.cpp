@@ -59,17 +59,17 @@ std::string yes(bool holds) {
   return holds ? "yes" : "NO";
 }
 
-Table result_table(const std::vector<Verification>& results) {
-  Table table{{{"strategy", false},
-               {"workers"},
-               {"proved", false},
-               {"partition", false},
-               {"no deadlock", false},
-               {"mean kept", false},
-               {"period"},
-               {"mixing rate"},
-               {"steps to consensus"}},
-              {}};
+report::Table result_table(const std::vector<Verification>& results) {
+  report::Table table{{{"strategy", false},
+                       {"workers"},
+                       {"proved", false},
+                       {"partition", false},
+                       {"no deadlock", false},
+                       {"mean kept", false},
+                       {"period"},
+                       {"mixing rate"},
+                       {"steps to consensus"}},
+                      {}};
   for (const Verification& each : results)
     table.rows.push_back(
         {each.strategy, std::to_string(each.workers), yes(each.ok()), yes(each.partition),
@@ -93,7 +93,7 @@ void write(const Arguments& arguments, const std::vector<Verification>& results)
   const Output& output = arguments.output;
   if (output.csv()) return output.write(result_table(results));
   if (!output.json())
-    return output.write(print_table(result_table(results), output.colour()) +
+    return output.write(report::print_table(result_table(results), output.colour()) +
                         problem_lines(results, output.colour()));
   if (results.size() == 1) return output.write(to_json(results.front()));
   Json json{{"results", Json::array()}};
@@ -132,7 +132,7 @@ void add_verify(CLI::App& app) {
                       "NAME[:key=value,...], repeatable, or all (the default)");
   command
       ->add_option("--workers", arguments->workers,
-                   "so many, in racks of about the square root, unless --cluster is given")
+                   "this many, in racks of about the square root, unless --cluster is given")
       ->capture_default_str();
   command->add_option("--cluster", arguments->cluster,
                       "a cluster: flat:, racks:, sites: or a JSON file");

@@ -29,8 +29,8 @@ void Output::write(const std::string& text) const {
     std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void Output::write(const Table& table) const {
-  write(csv() ? print_csv(table) : print_table(table, colour()));
+void Output::write(const report::Table& table) const {
+  write(csv() ? report::print_csv(table) : report::print_table(table, colour()));
 }
 
 int terminal_width() {

@@ -26,8 +26,8 @@ struct Output {
   // Colour only where a person looks.
   [[nodiscard]] bool colour() const;
   void write(const std::string& text) const;
-  // As a table or as CSV.
-  void write(const Table& table) const;
+  // Writes a table as such, or as CSV.
+  void write(const report::Table& table) const;
 };
 
 // Columns of the terminal that standard output is, within reason; 100 where it is none.

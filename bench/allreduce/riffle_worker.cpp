@@ -10,7 +10,7 @@
 #include <string>
 
 #include "riffle/collective.h"
-#include "riffle/engines.h"
+#include "riffle/make_engine.h"
 #include "worker.h"
 
 namespace riffle {

@@ -49,18 +49,18 @@ PeerResult run_ours(Algorithm algorithm, const Cluster& cluster) {
 }
 
 int compare() {
-  Table table{{{"seed"},
-               {"workers"},
-               {"racks"},
-               {"algorithm", false},
-               {"flows on an uplink"},
-               {"riffle"},
-               {"SimGrid"},
-               {"difference"},
-               {"riffle ran"},
-               {"SimGrid ran"},
-               {"by round trip"}},
-              {}};
+  report::Table table{{{"seed"},
+                       {"workers"},
+                       {"racks"},
+                       {"algorithm", false},
+                       {"flows on an uplink"},
+                       {"riffle"},
+                       {"SimGrid"},
+                       {"difference"},
+                       {"riffle ran"},
+                       {"SimGrid ran"},
+                       {"by round trip"}},
+                      {}};
   double worst = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Cluster cluster = random_cluster(seed);
@@ -80,8 +80,8 @@ int compare() {
            fmt::format("{:+.3f} %", (ours.mean_end / weighted.mean_end - 1) * 100)});
     }
   }
-  fmt::print("{}\nlargest difference {:.3f} %, bar {:.0f} %: {}\n", print_table(table), worst * 100,
-             kBar * 100, worst <= kBar ? "held" : "MISSED");
+  fmt::print("{}\nlargest difference {:.3f} %, bar {:.0f} %: {}\n", report::print_table(table),
+             worst * 100, kBar * 100, worst <= kBar ? "held" : "MISSED");
   return worst <= kBar ? 0 : 1;
 }
 

@@ -3,8 +3,8 @@
 //
 // Order. A lane is serial on each rank: on one lane, any two ranks must make the calls they share
 // in the same order (they do: all compute the same program), one at a time. Lanes are independent
-// of each other; calls of several lanes run side by side, each on the thread that made it, or
-// started (start_...) and moved on together. A call that failed counts as made. Members that may
+// of each other; calls of several lanes run side by side, each on the thread that made it. A call
+// that failed counts as made. Members that may
 // have stopped at different calls go on together in a higher epoch, where counting starts anew.
 //
 // Results are bit-identical on all members, and from run to run for one group and algorithm, which
@@ -46,19 +46,19 @@ struct CollectiveOptions {
   // Per member, in the group's order; empty means 1 for each. The sum is sum(w*x), the mean that
   // over sum(w). All members must pass the same.
   std::span<const double> weights = {};
-  // Automatic: shared memory where all members are on one host; else what choose_by() makes the
-  // cheapest, or a fixed table.
+  // Automatic: shared memory where all members are on one host; else by a fixed table. Who knows
+  // the network asks a CostModel (cost.h) and says.
   Algorithm algorithm = Algorithm::automatic;
-  // Of two_level: the racks, which must cover the group; by default the ranks of one host are one.
+  // The racks of two_level, which must cover the group; by default the ranks of one host are one.
   // All members must pass the same.
   std::span<const Group> racks = {};
-  // Of the whole call.
+  // The whole call takes at most this long, then it fails.
   Seconds timeout{600};
-  // Called beside threads that compute: sleep soon instead of spinning.
+  // The call is made beside threads that compute: it sleeps soon instead of spinning.
   bool background = false;
-  // Of the membership; never goes back.
+  // The epoch of the membership; it never goes back.
   std::uint32_t epoch = 0;
-  // For the error.
+  // What an error says the call was for.
   int bucket = -1;
   Step step = -1;
 };
@@ -76,41 +76,11 @@ Slice slice_of(std::size_t count, DType dtype, int members, int index);
 // Equal for equal lists of ranks, on every rank and in every run.
 std::uint64_t hash_of(const Group& group);
 
-class PatternOperation;
-
-// A call under way. Bytes move inside test and wait; a wait moves all the calls along that its
-// thread has started, so ranks may wait in different orders. A call that is dropped before it is
-// done is given up, and the members that wait for us are told. Belongs to the thread that started
-// it; must not outlive its Collectives.
-class Pending {
- public:
-  Pending() = default;  // done
-  explicit Pending(std::unique_ptr<PatternOperation> operation);
-  Pending(Pending&&) noexcept;
-  Pending& operator=(Pending&&) noexcept;
-  ~Pending();
-
-  // True when done; moves on without blocking otherwise. CommError when the call failed or its time
-  // is up, now and at every later call.
-  bool test();
-  // Blocks until done.
-  void wait();
-
- private:
-  std::unique_ptr<PatternOperation> operation_;
-};
-
 class Collectives {
  public:
   // The engine must outlive it. One object per engine: it counts the calls of each lane.
   explicit Collectives(Engine& engine);
   ~Collectives();
-
-  // From now on `automatic` between hosts is the algorithm that is cheapest on this cluster, for
-  // every group and size. All ranks must be given the same, between the same calls.
-  void choose_by(const Cluster& cluster);
-  // What `automatic` stands for in an all_reduce over messages.
-  [[nodiscard]] Algorithm algorithm_of(const Group& group, Bytes size) const;
 
   // Lanes that somebody keeps for itself, as bits, so that users of one engine stay apart. Calls do
   // not look at it. From any thread.
@@ -134,29 +104,9 @@ class Collectives {
   void shift(const Group& group, int places, Elements data, const CollectiveOptions& options = {});
   void barrier(const Group& group, const CollectiveOptions& options = {});
 
-  // The same without blocking: several may be under way on different lanes. They go over
-  // point-to-point messages also inside a host, so all members must start the call, none make it
-  // by the functions above. A blocking call through shared memory does not move started ones along:
-  // wait for those first, or give it an algorithm by name.
-  [[nodiscard]] Pending start_all_reduce(const Group& group, Elements data,
-                                         const CollectiveOptions& options = {});
-  [[nodiscard]] Pending start_reduce_scatter(const Group& group, Elements data,
-                                             const CollectiveOptions& options = {});
-  [[nodiscard]] Pending start_all_gather(const Group& group, Elements data,
-                                         const CollectiveOptions& options = {});
-  [[nodiscard]] Pending start_broadcast(const Group& group, Rank root, Elements data,
-                                        const CollectiveOptions& options = {});
-  [[nodiscard]] Pending start_shift(const Group& group, int places, Elements data,
-                                    const CollectiveOptions& options = {});
-  [[nodiscard]] Pending start_barrier(const Group& group, const CollectiveOptions& options = {});
-
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// Latency and bandwidth inside and between the hosts, as rank 0 has measured them; the same value
-// on all ranks, who must all call it. Takes about forty messages to each host.
-Cluster measure_cluster(Collectives& collectives, Engine& engine, Seconds timeout = Seconds(60));
 
 }  // namespace riffle

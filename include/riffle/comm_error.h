@@ -45,7 +45,7 @@ class CommError : public std::runtime_error {
   [[nodiscard]] Step step() const { return step_; }
 
  protected:
-  // For a peer that is no rank: its own words.
+  // About a peer that is no rank, in words of its own.
   CommError(CommFailure failure, std::string host, std::string operation,
             const std::string& message);
 

@@ -53,9 +53,6 @@ struct EnvironmentVariable {
 };
 std::span<const EnvironmentVariable> environment_variables();
 
-// The first host of a Slurm list: "gpu[07-09,12],login" -> "gpu07". UsageError names `what`.
-std::string first_slurm_host(std::string_view list, std::string_view what);
-
 // The job's store, seen from one of its workers.
 struct JobStore {
   std::unique_ptr<StoreServer> server;  // in the process that runs it

@@ -5,18 +5,14 @@
 #include <memory>
 
 #include "riffle/collective.h"
-#include "riffle/engines.h"
-#include "riffle/launch_environment.h"
+#include "riffle/make_engine.h"
 
 namespace riffle::python {
 
 class EngineHandle {
  public:
-  explicit EngineHandle(std::unique_ptr<Engine> engine, JobStore store = {})
-      : store_(std::move(store)),
-        owned_(std::move(engine)),
-        engine_(owned_.get()),
-        collectives_(*engine_) {}
+  explicit EngineHandle(std::unique_ptr<Engine> engine)
+      : owned_(std::move(engine)), engine_(owned_.get()), collectives_(*engine_) {}
   EngineHandle(std::shared_ptr<LoopbackWorld> world, Rank rank)
       : world_(std::move(world)), engine_(&world_->engine(rank)), collectives_(*engine_) {}
 
@@ -24,7 +20,6 @@ class EngineHandle {
   [[nodiscard]] Collectives& collectives() { return collectives_; }
 
  private:
-  JobStore store_;  // where the ranks met
   std::unique_ptr<Engine> owned_;
   std::shared_ptr<LoopbackWorld> world_;
   Engine* engine_;

@@ -24,16 +24,11 @@ std::shared_ptr<EngineHandle> shm_engine(const std::string& job, Rank rank, int 
   return std::make_shared<EngineHandle>(make_shm_engine(options));
 }
 
-// Shared memory where the launcher says that all ranks are on this host, else whatever reaches
-// them.
-std::shared_ptr<EngineHandle> launched_engine() {
+// A process alone needs no engine.
+std::shared_ptr<EngineHandle> engine_of_this_rank() {
   const auto environment = read_launch_environment(process_environment());
   if (!environment || environment->size == 1) return nullptr;
-  if (environment->local_size == environment->size)
-    return shm_engine(environment->job, environment->rank, environment->size, 60, 1);
-  JobStore store = open_job_store(*environment);
-  auto engine = make_ucx_engine(ucx_options(*environment, *store.client));
-  return std::make_shared<EngineHandle>(std::move(engine), std::move(store));
+  return std::make_shared<EngineHandle>(launched_engine());
 }
 
 std::vector<std::shared_ptr<EngineHandle>> loopback_engines(int size) {
@@ -57,7 +52,7 @@ void bind_engines(py::module_& module) {
              "Processes of one host over shared memory; returns when all have joined. A rank that "
              "shows no sign of life for failure_timeout seconds has failed.",
              Unlocked());
-  module.def("launched_engine", &launched_engine,
+  module.def("launched_engine", &engine_of_this_rank,
              "This rank's engine by the environment a launcher left; None for a process alone.",
              Unlocked());
   module.def("loopback_engines", &loopback_engines, "size"_a,

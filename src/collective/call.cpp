@@ -9,7 +9,7 @@
 
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 std::uint64_t hash_of_weights(const std::vector<double>& weights) {
@@ -93,4 +93,4 @@ std::string describe(const CallHeader& header) {
   return text;
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -11,7 +11,7 @@
 
 #include "riffle/collective.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 enum class Operation : std::uint8_t {
   all_reduce,
@@ -75,4 +75,4 @@ CallHeader header_of(const Call& call);
 // hash where only that is known.
 std::string describe(const CallHeader& header);
 
-}  // namespace riffle
+}  // namespace riffle::collective

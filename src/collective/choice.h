@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "collective/call.h"
 #include "riffle/cost.h"
 #include "riffle/engine.h"
 
@@ -17,5 +18,10 @@ bool is_on_one_host(const Engine& engine, const Group& group);
 // cluster that all ranks have agreed on.
 Algorithm algorithm_for(const Engine& engine, const CostModel& agreed, const Exchange& exchange,
                         Bytes size);
+
+// What `automatic` stands for in a call over messages whose caller knows no cluster.
+// docs/collectives.md has the table.
+Algorithm default_algorithm(Operation operation, int members, Bytes size,
+                            const std::vector<std::vector<int>>& racks);
 
 }  // namespace riffle::collective

@@ -11,14 +11,13 @@ namespace riffle {
 
 struct Collectives::State {
   Engine& engine;
-  HostCollectives host;
-  PointToPoint messages;
+  collective::HostCollectives host;
+  collective::PointToPoint messages;
   std::atomic<std::uint32_t> kept_lanes = 0;
 
   explicit State(Engine& e) : engine(e), host(e), messages(e) {}
 
-  void run(const Call& call, const CollectiveOptions& options);
-  Pending start(const Call& call, const CollectiveOptions& options);
+  void run(const collective::Call& call, const CollectiveOptions& options);
 };
 
 namespace {
@@ -39,9 +38,9 @@ std::vector<std::vector<int>> positions(std::span<const Group> racks, const Grou
   return all;
 }
 
-Call make_call(Operation operation, const Group& group, Elements data,
-               const CollectiveOptions& options) {
-  Call call;
+collective::Call make_call(collective::Operation operation, const Group& group, Elements data,
+                           const CollectiveOptions& options) {
+  collective::Call call;
   call.operation = operation;
   call.group = group;
   call.data = data;
@@ -57,73 +56,50 @@ Call make_call(Operation operation, const Group& group, Elements data,
   return call;
 }
 
-Call make_broadcast(const Group& group, Rank root, Elements data,
-                    const CollectiveOptions& options) {
-  Call call = make_call(Operation::broadcast, group, data, options);
+collective::Call make_broadcast(const Group& group, Rank root, Elements data,
+                                const CollectiveOptions& options) {
+  collective::Call call = make_call(collective::Operation::broadcast, group, data, options);
   call.root = group.index_of(root);
   return call;
 }
 
-Call make_shift(const Group& group, int places, Elements data, const CollectiveOptions& options) {
-  Call call = make_call(Operation::shift, group, data, options);
+collective::Call make_shift(const Group& group, int places, Elements data,
+                            const CollectiveOptions& options) {
+  collective::Call call = make_call(collective::Operation::shift, group, data, options);
   call.places = places;
   return call;
 }
 
 // A group of one, or a shift once around, has nothing to exchange.
-bool is_alone(const Call& call) {
+bool is_alone(const collective::Call& call) {
   return call.group.size() == 1 ||
-         (call.operation == Operation::shift && call.places % call.group.size() == 0);
+         (call.operation == collective::Operation::shift && call.places % call.group.size() == 0);
 }
 
 // The weight still counts in a sum.
-void run_alone(const Call& call, int self) {
+void run_alone(const collective::Call& call, int self) {
   if (!call.adds() || call.reduction != Reduction::sum) return;
   double factor = call.weights.empty() ? 1 : call.weights[static_cast<std::size_t>(self)];
-  if (call.operation == Operation::shift) factor *= 2;  // with oneself
-  if (factor != 1) scale_in_place(call.data.data, factor, call.data.count, call.data.dtype);
+  if (call.operation == collective::Operation::shift) factor *= 2;  // with oneself
+  if (factor != 1)
+    collective::scale_in_place(call.data.data, factor, call.data.count, call.data.dtype);
 }
 
 }  // namespace
 
-void Collectives::State::run(const Call& call, const CollectiveOptions& options) {
+void Collectives::State::run(const collective::Call& call, const CollectiveOptions& options) {
   if (!call.group.contains(engine.rank()))
     usage_error("{}: rank {} is no member of {}", name_of(call.operation), engine.rank(),
                 print(call.group));
-  validate(call);
+  collective::validate(call);
   if (is_alone(call)) return run_alone(call, call.group.index_of(engine.rank()));
   if (call.algorithm == Algorithm::automatic && host.covers(call.group))
     return host.run(call, after(options.timeout));
   messages.run(call, after(options.timeout));
 }
 
-Pending Collectives::State::start(const Call& call, const CollectiveOptions& options) {
-  return Pending(messages.start(call, after(options.timeout)));
-}
-
-Pending::Pending(std::unique_ptr<PatternOperation> operation) : operation_(std::move(operation)) {}
-Pending::Pending(Pending&&) noexcept = default;
-Pending& Pending::operator=(Pending&&) noexcept = default;
-Pending::~Pending() = default;
-
-bool Pending::test() {
-  return operation_ == nullptr || operation_->test();
-}
-
-void Pending::wait() {
-  if (operation_ != nullptr) operation_->wait();
-}
-
 Collectives::Collectives(Engine& engine) : state_(std::make_unique<State>(engine)) {}
 Collectives::~Collectives() = default;
-
-void Collectives::choose_by(const Cluster& cluster) {
-  state_->messages.choose_by(cluster);
-}
-
-Algorithm Collectives::algorithm_of(const Group& group, Bytes size) const {
-  return state_->messages.algorithm_of(group, size);
-}
 
 std::uint32_t Collectives::kept_lanes() const {
   return state_->kept_lanes;
@@ -138,16 +114,16 @@ void Collectives::release_lanes(std::uint32_t lanes) {
 }
 
 void Collectives::all_reduce(const Group& group, Elements data, const CollectiveOptions& options) {
-  state_->run(make_call(Operation::all_reduce, group, data, options), options);
+  state_->run(make_call(collective::Operation::all_reduce, group, data, options), options);
 }
 
 void Collectives::reduce_scatter(const Group& group, Elements data,
                                  const CollectiveOptions& options) {
-  state_->run(make_call(Operation::reduce_scatter, group, data, options), options);
+  state_->run(make_call(collective::Operation::reduce_scatter, group, data, options), options);
 }
 
 void Collectives::all_gather(const Group& group, Elements data, const CollectiveOptions& options) {
-  state_->run(make_call(Operation::all_gather, group, data, options), options);
+  state_->run(make_call(collective::Operation::all_gather, group, data, options), options);
 }
 
 void Collectives::broadcast(const Group& group, Rank root, Elements data,
@@ -161,36 +137,7 @@ void Collectives::shift(const Group& group, int places, Elements data,
 }
 
 void Collectives::barrier(const Group& group, const CollectiveOptions& options) {
-  state_->run(make_call(Operation::barrier, group, {}, options), options);
-}
-
-Pending Collectives::start_all_reduce(const Group& group, Elements data,
-                                      const CollectiveOptions& options) {
-  return state_->start(make_call(Operation::all_reduce, group, data, options), options);
-}
-
-Pending Collectives::start_reduce_scatter(const Group& group, Elements data,
-                                          const CollectiveOptions& options) {
-  return state_->start(make_call(Operation::reduce_scatter, group, data, options), options);
-}
-
-Pending Collectives::start_all_gather(const Group& group, Elements data,
-                                      const CollectiveOptions& options) {
-  return state_->start(make_call(Operation::all_gather, group, data, options), options);
-}
-
-Pending Collectives::start_broadcast(const Group& group, Rank root, Elements data,
-                                     const CollectiveOptions& options) {
-  return state_->start(make_broadcast(group, root, data, options), options);
-}
-
-Pending Collectives::start_shift(const Group& group, int places, Elements data,
-                                 const CollectiveOptions& options) {
-  return state_->start(make_shift(group, places, data, options), options);
-}
-
-Pending Collectives::start_barrier(const Group& group, const CollectiveOptions& options) {
-  return state_->start(make_call(Operation::barrier, group, {}, options), options);
+  state_->run(make_call(collective::Operation::barrier, group, {}, options), options);
 }
 
 }  // namespace riffle

@@ -5,7 +5,7 @@
 
 namespace riffle::collective {
 
-// As elements, padded to whole ones.
+// Bytes travel as elements, padded to whole ones.
 void Control::broadcast(std::span<std::byte> bytes) const {
   if (ranks.size() == 1 || bytes.empty()) return;
   std::vector<float> words((bytes.size() + sizeof(float) - 1) / sizeof(float));

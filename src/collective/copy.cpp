@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-namespace riffle {
+namespace riffle::collective {
 
 #if defined(__x86_64__)
 
@@ -47,4 +47,4 @@ void copy_around_cache(std::byte* to, const std::byte* from, std::size_t bytes) 
 
 #endif
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace riffle {
+namespace riffle::collective {
 
 // Past this much data in all, what is written does not stay in the cache until it is read.
 constexpr std::size_t cached_bytes = std::size_t{8} << 20;
@@ -12,4 +12,4 @@ constexpr std::size_t cached_bytes = std::size_t{8} << 20;
 // Complete for other cores once the function returns and the caller releases.
 void copy_around_cache(std::byte* to, const std::byte* from, std::size_t bytes);
 
-}  // namespace riffle
+}  // namespace riffle::collective

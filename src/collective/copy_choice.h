@@ -11,13 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace riffle {
+namespace riffle::collective {
 
 class CopyChoice {
  public:
   enum Kind : std::uint8_t { in_cache, around_cache };
 
-  // For the next call of so many bytes.
+  // The kind to use for the next call of this many bytes.
   Kind next(std::size_t bytes) {
     Record& record = of(bytes);
     const std::uint32_t turn = record.turn++;
@@ -44,7 +44,7 @@ class CopyChoice {
     std::uint32_t turn = 0;
     std::array<double, 2> cost{};
   };
-  // One for all sizes within a factor of four.
+  // Sizes within a factor of four share a record.
   Record& of(std::size_t bytes) {
     return records_[static_cast<std::size_t>(std::bit_width(bytes)) / 2];
   }
@@ -52,4 +52,4 @@ class CopyChoice {
   std::array<Record, 33> records_;
 };
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -13,7 +13,7 @@
 
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 constexpr std::uint32_t header_round = 0;
@@ -37,25 +37,25 @@ std::string_view text_of(const Notice& notice) {
 
 // --- headers -------------------------------------------------------------------------------------
 
-void PatternOperation::greet(int member) {
-  if (std::exchange(greeted_[member], 1) != 0) return;
+void PatternOperation::send_handshake(int member) {
+  if (std::exchange(handshake_sent_[member], 1) != 0) return;
   const Tag tag{tags_.channel, tags_.sequence[member], header_round};
   transfers_.add(engine_->send(rank_of(member), tag, std::as_bytes(std::span(&header_, 1))),
                  {Transfers::Kind::header_send, member, 0, tag});
 }
 
-void PatternOperation::expect_greeting(int member) {
-  if (expected_[member] != Greeting::none) return;
-  expected_[member] = Greeting::awaited;
+void PatternOperation::expect_handshake(int member) {
+  if (expected_[member] != Handshake::none) return;
+  expected_[member] = Handshake::awaited;
   const Tag tag{tags_.channel, tags_.sequence[member], header_round};
-  CallHeader& theirs = greetings_.emplace_back(member, CallHeader{}).second;
+  CallHeader& theirs = handshakes_.emplace_back(member, CallHeader{}).second;
   transfers_.add(
       engine_->receive(rank_of(member), tag, std::as_writable_bytes(std::span(&theirs, 1))),
-      {Transfers::Kind::header_receive, member, static_cast<int>(greetings_.size()) - 1, tag});
+      {Transfers::Kind::header_receive, member, static_cast<int>(handshakes_.size()) - 1, tag});
 }
 
-void PatternOperation::check_greeting(const Transfers::Note& note) {
-  compare(note.member, greetings_[note.strand].second);
+void PatternOperation::check_handshake(const Transfers::Note& note) {
+  compare(note.member, handshakes_[note.segment].second);
 }
 
 void PatternOperation::compare(int member, CallHeader theirs) {
@@ -64,14 +64,14 @@ void PatternOperation::compare(int member, CallHeader theirs) {
     throw_named(CommFailure::mismatch, rank_of(member),
                 fmt::format("it called {}; rank {} called {}", describe(theirs), engine_->rank(),
                             describe(header_)));
-  expected_[member] = Greeting::fits;
+  expected_[member] = Handshake::fits;
   if (gave_up) throw_what_it_says(member);
 }
 
 // Its message has come before its header: get that, so that the calls can be compared.
-void PatternOperation::compare_late_greeting(int member) {
-  const auto slot = std::ranges::find(greetings_, member, &std::pair<int, CallHeader>::first);
-  if (slot == greetings_.end()) return;
+void PatternOperation::compare_late_handshake(int member) {
+  const auto slot = std::ranges::find(handshakes_, member, &std::pair<int, CallHeader>::first);
+  if (slot == handshakes_.end()) return;
   CallHeader& theirs = slot->second;
   if (theirs.members == 0) {  // not even unnoticed
     Request request =
@@ -96,7 +96,7 @@ void PatternOperation::explain(const CommError& error) {
   const int member = call_.group.index_of(error.rank());
   if (error.failure() == CommFailure::mismatch && member >= 0) {
     transfers_.cancel();
-    if (expected_[member] == Greeting::awaited) compare_late_greeting(member);
+    if (expected_[member] == Handshake::awaited) compare_late_handshake(member);
     throw_what_it_says(member);
   }
   if (error.failure() == CommFailure::timed_out)
@@ -155,17 +155,17 @@ std::vector<std::pair<int, Tag>> PatternOperation::owed() const {
   const auto owe = [&](int member, const Tag& tag) {
     if (std::exchange(known[member], 1) == 0) all.emplace_back(member, tag);
   };
-  const auto owe_rounds = [&](int strand, int from_round) {
+  const auto owe_rounds = [&](int segment, int from_round) {
     std::vector<pattern::Message> messages;
     for (int round = from_round; round < plan_.pattern().rounds(); ++round) {
       messages.clear();
       plan_.pattern().sends(me_, round, messages);
       for (const pattern::Message& message : messages)
-        owe(message.to, tag_of(message.to, strand, round));
+        owe(message.to, tag_of(message.to, segment, round));
     }
   };
-  for (const Strand& strand : strands_) owe_rounds(strand.index, strand.round + 1);
-  if (next_ < plan_.strands()) owe_rounds(next_, 0);
+  for (const Segment& segment : segments_) owe_rounds(segment.index, segment.round + 1);
+  if (next_ < plan_.segments()) owe_rounds(next_, 0);
   return all;
 }
 
@@ -189,7 +189,7 @@ void PatternOperation::give_up(CommFailure failure, Rank culprit,
     // Members of another call may wait for us though our call has nothing for them.
     if (failure == CommFailure::mismatch)
       for (int member = 0; member < call_.group.size(); ++member)
-        if (member != me_ && greeted_[member] == 0 && told[member] == 0)
+        if (member != me_ && handshake_sent_[member] == 0 && told[member] == 0)
           tell(member, std::as_bytes(std::span(&notice, 1)), requests);
     // Members of one host see a failed rank for themselves; others may hear of it from us alone.
     const bool seen = failure == CommFailure::died || failure == CommFailure::frozen ||
@@ -221,4 +221,4 @@ void PatternOperation::tell(int member, std::span<const std::byte> notice,
                                    std::as_bytes(std::span(&header_, 1))));
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -3,7 +3,7 @@
 
 #include "collective/execute_pattern.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 template <typename Step>
 auto PatternOperation::guarded(const Step& step) -> decltype(step()) {
@@ -26,4 +26,4 @@ auto PatternOperation::from_engine(const Step& step) -> decltype(step()) {
   }
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -7,7 +7,7 @@
 #include "collective/reduce.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 std::size_t bytes_of(const Range& range, DType dtype) {
@@ -31,11 +31,10 @@ Scaling scaling_of(const Call& call, int me) {
 
 }  // namespace
 
-PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Started& started, Call call,
-                                   Plan plan, CallTags tags, int window, Deadline deadline)
+PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Call call, Plan plan,
+                                   CallTags tags, int window, Deadline deadline)
     : engine_(&engine),
       pool_(&pool),
-      started_(&started),
       call_(std::move(call)),
       header_(header_of(call_)),
       plan_(std::move(plan)),
@@ -43,26 +42,24 @@ PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Started& s
       deadline_(deadline),
       me_(call_.group.index_of(engine.rank())),
       last_adding_round_(plan_.last_adding_round(me_)),
-      greeted_(call_.group.size()),
+      handshake_sent_(call_.group.size()),
       expected_(call_.group.size()),
       transfers_(engine) {
   const auto [own, sum] = scaling_of(call_, me_);
   own_weight_ = own;
   scale_ = sum;
-  strands_.resize(static_cast<std::size_t>(std::min(window, plan_.strands())));
-  started_->add(this);
+  segments_.resize(static_cast<std::size_t>(std::min(window, plan_.segments())));
   guarded([&] {
-    for (Strand& strand : strands_)
-      if (next_strand(strand)) run(strand);
+    for (Segment& segment : segments_)
+      if (next_segment(segment)) run(segment);
   });
 }
 
 PatternOperation::~PatternOperation() {
-  started_->remove(this);
   if (error_ == nullptr && !transfers_.empty())
     give_up(CommFailure::aborted, engine_->rank(), "it has dropped the call");
-  for (Strand& strand : strands_)
-    for (Round& round : strand.rounds)
+  for (Segment& segment : segments_)
+    for (Round& round : segment.rounds)
       if (!round.scratch.empty()) pool_->give_back(std::move(round.scratch));
 }
 
@@ -76,10 +73,7 @@ bool PatternOperation::test() {
 
 void PatternOperation::wait() {
   guarded([&] {
-    while (!transfers_.empty()) {
-      const auto others = started_->others(this);
-      others.empty() ? wait_alone() : wait_with(others);
-    }
+    while (!transfers_.empty()) completed(from_engine([&] { return transfers_.wait(how()); }));
   });
 }
 
@@ -88,40 +82,17 @@ void PatternOperation::advance() {
   while (const auto note = from_engine([&] { return transfers_.test(); })) completed(*note);
 }
 
-void PatternOperation::wait_alone() {
-  completed(from_engine([&] { return transfers_.wait(how()); }));
-}
+// --- segments and rounds
+// --------------------------------------------------------------------------
 
-void PatternOperation::wait_with(const std::vector<PatternOperation*>& others) {
-  advance();
-  if (transfers_.empty()) return;
-  std::vector<Request> requests;
-  const auto add = [&](const PatternOperation& operation) {
-    const auto open = operation.transfers_.requests();
-    requests.insert(requests.end(), open.begin(), open.end());
-  };
-  add(*this);
-  for (PatternOperation* other : others) {
-    try {
-      other->test();
-    } catch (...) {
-      continue;  // kept for whoever waits for that call
-    }
-    add(*other);
-  }
-  engine_->await_any(requests, how());
-}
-
-// --- strands and rounds --------------------------------------------------------------------------
-
-bool PatternOperation::next_strand(Strand& strand) {
-  if (next_ == plan_.strands()) return false;
-  strand.index = next_++;
-  strand.round = 0;
-  strand.awaited = 0;
+bool PatternOperation::next_segment(Segment& segment) {
+  if (next_ == plan_.segments()) return false;
+  segment.index = next_++;
+  segment.round = 0;
+  segment.awaited = 0;
   const double weight = weight_before_the_first_round();
   if (weight != 1)
-    for (const Range& range : plan_.ranges_of_strand(strand.index))
+    for (const Range& range : plan_.ranges_of_segment(segment.index))
       scale_in_place(at(range.begin), weight, range.count, call_.data.dtype);
   return true;
 }
@@ -135,45 +106,45 @@ double PatternOperation::weight_before_the_first_round() const {
 }
 
 // Posts rounds until there is something to wait for or nothing left to do.
-void PatternOperation::run(Strand& strand) {
+void PatternOperation::run(Segment& segment) {
   for (;;) {
-    if (strand.round == plan_.pattern().rounds()) {
-      if (!next_strand(strand)) return;
+    if (segment.round == plan_.pattern().rounds()) {
+      if (!next_segment(segment)) return;
       continue;
     }
-    post_round(strand);
-    if (strand.at(strand.round).open > 0) return;
-    add_up(strand);
-    ++strand.round;
+    post_round(segment);
+    if (segment.at(segment.round).open > 0) return;
+    add_up(segment);
+    ++segment.round;
   }
 }
 
 // Members are seldom in the same round. What comes from one that is ahead would be kept and copied
 // once more if its receive were not waiting for it.
-void PatternOperation::post_round(Strand& strand) {
-  const int next = strand.round + 1;
-  if (strand.awaited < next) post_receives(strand, strand.round);
-  if (next < plan_.pattern().rounds()) post_receives(strand, next);
-  post_sends(strand);
+void PatternOperation::post_round(Segment& segment) {
+  const int next = segment.round + 1;
+  if (segment.awaited < next) post_receives(segment, segment.round);
+  if (next < plan_.pattern().rounds()) post_receives(segment, next);
+  post_sends(segment);
 }
 
-void PatternOperation::post_receives(Strand& strand, int number) {
-  Round& round = strand.at(number);
-  strand.awaited = number + 1;
+void PatternOperation::post_receives(Segment& segment, int number) {
+  Round& round = segment.at(number);
+  segment.awaited = number + 1;
   round.to_add.clear();
   messages_.clear();
   plan_.pattern().receives(me_, number, messages_);
   std::size_t needed = 0;
   for (const pattern::Message& message : messages_) {
     if (!message.add) continue;
-    plan_.ranges_of(message, strand.index, ranges_);
+    plan_.ranges_of(message, segment.index, ranges_);
     for (const Range& range : ranges_) needed += bytes_of(range, call_.data.dtype);
   }
   if (needed > 0 && round.scratch.empty()) round.scratch = pool_->take();
   std::byte* scratch = round.scratch.reserve(needed);
   for (const pattern::Message& message : messages_) {
-    expect_greeting(message.from);
-    plan_.ranges_of(message, strand.index, ranges_);
+    expect_handshake(message.from);
+    plan_.ranges_of(message, segment.index, ranges_);
     for (const Range& range : ranges_) {
       const std::size_t bytes = bytes_of(range, call_.data.dtype);
       std::byte* to = at(range.begin);
@@ -181,49 +152,49 @@ void PatternOperation::post_receives(Strand& strand, int number) {
         to = std::exchange(scratch, scratch + bytes);
         if (range.count > 0) round.to_add.push_back({message.from, range, to});
       }
-      const Tag tag = tag_of(message.from, strand.index, number);
+      const Tag tag = tag_of(message.from, segment.index, number);
       transfers_.add(engine_->receive(rank_of(message.from), tag, {to, bytes}),
                      {Transfers::Kind::receive, message.from,
-                      static_cast<int>(&strand - strands_.data()), tag});
+                      static_cast<int>(&segment - segments_.data()), tag});
       ++round.open;
     }
   }
 }
 
-void PatternOperation::post_sends(Strand& strand) {
+void PatternOperation::post_sends(Segment& segment) {
   messages_.clear();
-  plan_.pattern().sends(me_, strand.round, messages_);
+  plan_.pattern().sends(me_, segment.round, messages_);
   for (const pattern::Message& message : messages_) {
-    greet(message.to);
-    plan_.ranges_of(message, strand.index, ranges_);
+    send_handshake(message.to);
+    plan_.ranges_of(message, segment.index, ranges_);
     for (const Range& range : ranges_) {
-      const Tag tag = tag_of(message.to, strand.index, strand.round);
+      const Tag tag = tag_of(message.to, segment.index, segment.round);
       transfers_.add(
           engine_->send(rank_of(message.to), tag,
                         {at(range.begin), bytes_of(range, call_.data.dtype)}),
-          {Transfers::Kind::send, message.to, static_cast<int>(&strand - strands_.data()), tag});
-      ++strand.at(strand.round).open;
+          {Transfers::Kind::send, message.to, static_cast<int>(&segment - segments_.data()), tag});
+      ++segment.at(segment.round).open;
     }
   }
 }
 
 void PatternOperation::completed(const Transfers::Note& note) {
   if (note.kind == Transfers::Kind::header_send) return;
-  if (note.kind == Transfers::Kind::header_receive) return check_greeting(note);
-  Strand& strand = strands_[note.strand];
+  if (note.kind == Transfers::Kind::header_receive) return check_handshake(note);
+  Segment& segment = segments_[note.segment];
   const int round = round_of(note.tag);
-  if (--strand.at(round).open > 0 || round != strand.round) return;
-  add_up(strand);
-  ++strand.round;
-  run(strand);
+  if (--segment.at(round).open > 0 || round != segment.round) return;
+  add_up(segment);
+  ++segment.round;
+  run(segment);
 }
 
 // --- sums ----------------------------------------------------------------------------------------
 
-void PatternOperation::add_up(Strand& strand) {
-  const double scale = strand.round == last_adding_round_ ? scale_ : 1;
+void PatternOperation::add_up(Segment& segment) {
+  const double scale = segment.round == last_adding_round_ ? scale_ : 1;
   // Operands of one range stand together, in ascending member order.
-  auto& all = strand.at(strand.round).to_add;
+  auto& all = segment.at(segment.round).to_add;
   std::ranges::sort(all, {}, [](const Incoming& each) {
     return std::tuple(each.range.begin, each.range.count, each.from);
   });
@@ -260,13 +231,13 @@ void PatternOperation::add_up(std::span<const Incoming> operands, double scale) 
 
 // --- small things --------------------------------------------------------------------------------
 
-Tag PatternOperation::tag_of(int member, int strand, int round) const {
+Tag PatternOperation::tag_of(int member, int segment, int round) const {
   return {tags_.channel, tags_.sequence[member],
-          static_cast<std::uint32_t>(1 + round * plan_.strands() + strand)};
+          static_cast<std::uint32_t>(1 + round * plan_.segments() + segment)};
 }
 
 int PatternOperation::round_of(const Tag& tag) const {
-  return static_cast<int>(tag.round - 1) / plan_.strands();
+  return static_cast<int>(tag.round - 1) / plan_.segments();
 }
 
 std::byte* PatternOperation::at(std::size_t element) const {
@@ -280,4 +251,4 @@ Wait PatternOperation::how() const {
           .background = call_.background};
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

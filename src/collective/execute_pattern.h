@@ -27,10 +27,9 @@
 
 #include "collective/plan.h"
 #include "collective/scratch.h"
-#include "collective/started.h"
 #include "collective/transfers.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 // Names the messages of one call; both ends count alike.
 struct CallTags {
@@ -42,9 +41,9 @@ struct CallTags {
 // destroyed; afterwards nothing touches it any more.
 class PatternOperation {
  public:
-  // Starts at once. `window` strands run side by side.
-  PatternOperation(Engine& engine, ScratchPool& pool, Started& started, Call call, Plan plan,
-                   CallTags tags, int window, Deadline deadline);
+  // Starts at once. `window` segments run side by side.
+  PatternOperation(Engine& engine, ScratchPool& pool, Call call, Plan plan, CallTags tags,
+                   int window, Deadline deadline);
   // Gives the call up when it is not done; members that wait for us are told.
   ~PatternOperation();
   PatternOperation(const PatternOperation&) = delete;
@@ -53,7 +52,7 @@ class PatternOperation {
   // Moves on without blocking; true when done. CommError when it failed or its time is up, now and
   // at every later call.
   bool test();
-  // Blocks until done; meanwhile the other calls that this thread started move on.
+  // Blocks until done.
   void wait();
 
  private:
@@ -67,7 +66,7 @@ class PatternOperation {
     std::vector<Incoming> to_add;
     Scratch scratch;
   };
-  struct Strand {
+  struct Segment {
     int index = 0;
     int round = 0;
     int awaited = 0;  // rounds whose receives are posted: up to the present one, or the next
@@ -75,20 +74,18 @@ class PatternOperation {
     [[nodiscard]] Round& at(int number) { return rounds[static_cast<std::size_t>(number) % 2]; }
   };
 
-  void wait_alone();
-  void wait_with(const std::vector<PatternOperation*>& others);
   void advance();
-  void run(Strand& strand);
-  bool next_strand(Strand& strand);
+  void run(Segment& segment);
+  bool next_segment(Segment& segment);
   [[nodiscard]] double weight_before_the_first_round() const;
-  void post_round(Strand& strand);
-  void post_receives(Strand& strand, int round);
-  void post_sends(Strand& strand);
-  void greet(int member);
-  void expect_greeting(int member);
-  void check_greeting(const Transfers::Note& note);
+  void post_round(Segment& segment);
+  void post_receives(Segment& segment, int round);
+  void post_sends(Segment& segment);
+  void send_handshake(int member);
+  void expect_handshake(int member);
+  void check_handshake(const Transfers::Note& note);
   void completed(const Transfers::Note& note);
-  void add_up(Strand& strand);
+  void add_up(Segment& segment);
   void add_up(std::span<const Incoming> operands, double scale);
 
   // Runs a step; whatever it throws ends the operation and is kept.
@@ -102,7 +99,7 @@ class PatternOperation {
   [[noreturn]] void throw_named(CommFailure failure, Rank culprit, std::string detail);
   [[noreturn]] void throw_what_it_says(int member);
   void compare(int member, CallHeader theirs);
-  void compare_late_greeting(int member);
+  void compare_late_handshake(int member);
   void give_up(CommFailure failure, Rank culprit, std::string_view detail) noexcept;
   void tell(int member, std::span<const std::byte> notice, std::vector<Request>& requests);
   void finish(std::vector<Request>& requests, Deadline until);
@@ -110,7 +107,7 @@ class PatternOperation {
   void throw_if_late();
 
   [[nodiscard]] Rank rank_of(int member) const { return call_.group.ranks()[member]; }
-  [[nodiscard]] Tag tag_of(int member, int strand, int round) const;
+  [[nodiscard]] Tag tag_of(int member, int segment, int round) const;
   [[nodiscard]] int round_of(const Tag& tag) const;
   [[nodiscard]] int most_awaited() const;
   [[nodiscard]] std::byte* at(std::size_t element) const;
@@ -118,7 +115,6 @@ class PatternOperation {
 
   Engine* engine_;
   ScratchPool* pool_;
-  Started* started_;
   Call call_;
   CallHeader header_;
   Plan plan_;
@@ -129,17 +125,17 @@ class PatternOperation {
   double own_weight_ = 1;
   double scale_ = 1;
 
-  int next_ = 0;  // strand to start
-  std::vector<Strand> strands_;
-  enum class Greeting : std::uint8_t { none, awaited, fits };
-  std::vector<char> greeted_;                         // per member: our header is on its way
-  std::vector<Greeting> expected_;                    // per member: its header
-  std::deque<std::pair<int, CallHeader>> greetings_;  // by member, in the order awaited
-  std::vector<pattern::Message> messages_;            // reused
-  std::vector<Range> ranges_;                         // reused
+  int next_ = 0;  // segment to start
+  std::vector<Segment> segments_;
+  enum class Handshake : std::uint8_t { none, awaited, fits };
+  std::vector<char> handshake_sent_;                   // per member: our header is on its way
+  std::vector<Handshake> expected_;                    // per member: its header
+  std::deque<std::pair<int, CallHeader>> handshakes_;  // by member, in the order awaited
+  std::vector<pattern::Message> messages_;             // reused
+  std::vector<Range> ranges_;                          // reused
   std::exception_ptr error_;
   std::string detail_;  // of the error
   Transfers transfers_;
 };
 
-}  // namespace riffle
+}  // namespace riffle::collective

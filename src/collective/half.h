@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace riffle {
+namespace riffle::collective {
 
 inline float widen_f16(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
@@ -45,4 +45,4 @@ inline std::uint16_t narrow_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

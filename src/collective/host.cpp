@@ -4,7 +4,7 @@
 
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 namespace {
 
@@ -120,4 +120,4 @@ ShiftShares shares_of(const Call& call, int self, int from) {
   return {own, theirs, 1 / (own + theirs)};
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -8,7 +8,7 @@
 #include "collective/call.h"
 #include "collective/host_lane.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 class HostCollectives {
  public:
@@ -51,7 +51,7 @@ struct ShiftShares {
   double scale = 1;
 };
 ShiftShares shares_of(const Call& call, int self, int from);
-// The member so many places on, around the group.
+// The member that is `places` places on, around the group.
 int shift_target(int member, int places, int members);
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -11,7 +11,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace riffle {
+namespace riffle::collective {
 
 namespace {
 
@@ -307,4 +307,4 @@ void HostCall::wait_for(int member, HostMemory::Ready ready) {
   throw_if_failed(lane_.engine_, peer, call_.context());
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

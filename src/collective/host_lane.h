@@ -18,7 +18,7 @@
 #include "collective/copy_choice.h"
 #include "riffle/engine.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 constexpr int lane_count = 16;
 
@@ -68,7 +68,7 @@ class HostLane {
   using Readers = std::vector<std::pair<Rank, std::uint64_t>>;
 
   [[nodiscard]] Channel& channel(Rank from, Rank to);
-  // Of this rank and a peer, the same on all lanes.
+  // What this rank and a peer have in common, the same on all lanes.
   [[nodiscard]] void* between(Rank peer);
   void begin_epoch(std::uint32_t epoch);
   void take_area();
@@ -88,7 +88,7 @@ class HostLane {
   unsigned next_slot_ = 0;
   std::uint32_t chunks_ = 0;  // that went through the ring of area_
   CopyChoice copies_;
-  // Of the call in progress; kept to keep their memory.
+  // What the call in progress needs; members, so that their memory is used again.
   std::vector<Rank> others_;
   std::vector<const Post*> posts_;          // by member: the last collected
   std::vector<const std::byte*> operands_;  // by member
@@ -174,4 +174,4 @@ void HostCall::wait(int member, const F& ready) {
   if (!ready()) wait_for(member, ready);
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

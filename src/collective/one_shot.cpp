@@ -8,7 +8,7 @@
 #include "collective/host.h"
 #include "collective/reduce.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 namespace {
 
@@ -106,4 +106,4 @@ void one_shot(HostCall& host) {
   }
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -1,12 +1,11 @@
 #include "collective/plan.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "pattern/barrier.h"
 #include "pattern/broadcast.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 bool has_single_blocks(const Call& call) {
@@ -14,32 +13,6 @@ bool has_single_blocks(const Call& call) {
 }
 
 }  // namespace
-
-Algorithm choose_algorithm(Operation operation, int members, std::size_t bytes,
-                           const std::vector<std::vector<int>>& racks) {
-  constexpr std::size_t small = 4 << 10;
-  constexpr std::size_t large = 1 << 20;
-  const bool in_pairs =
-      std::ranges::all_of(racks, [](const auto& rack) { return rack.size() > 1; });
-  const bool levels = racks.size() > 1 && in_pairs;
-  switch (operation) {
-    case Operation::barrier:
-      return Algorithm::automatic;
-    case Operation::shift:
-      return Algorithm::direct;
-    case Operation::broadcast:
-      if (levels) return Algorithm::two_level;
-      return bytes >= large && members > 2 ? Algorithm::ring : Algorithm::halving_doubling;
-    case Operation::all_reduce:
-      if (bytes <= small && std::has_single_bit(static_cast<unsigned>(members)))
-        return Algorithm::recursive_doubling;
-      if (levels) return Algorithm::two_level;
-      break;
-    default:
-      break;
-  }
-  return members <= 8 ? Algorithm::direct : Algorithm::halving_doubling;
-}
 
 std::unique_ptr<pattern::Pattern> pattern_of(const Call& call) {
   const int n = call.group.size();
@@ -69,28 +42,29 @@ Plan::Plan(const Call& call, std::size_t piece)
   // A run of several blocks is contiguous only while blocks are whole.
   if (scattered_ && !has_single_blocks(call)) return;
   const std::size_t bytes = count_ * static_cast<std::size_t>(size_of(dtype_).count);
-  const std::size_t strand = piece * static_cast<std::size_t>(pattern_->blocks());
-  strands_ = static_cast<int>(std::clamp<std::size_t>((bytes + strand - 1) / strand, 1, 1 << 16));
+  const std::size_t segment = piece * static_cast<std::size_t>(pattern_->blocks());
+  segments_ =
+      static_cast<int>(std::clamp<std::size_t>((bytes + segment - 1) / segment, 1, 1 << 16));
 }
 
-Range Plan::block(int strand, int block) const {
+Range Plan::block(int segment, int block) const {
   const Range outer = scattered_ ? slice_of(count_, dtype_, pattern_->blocks(), block)
-                                 : slice_of(count_, dtype_, strands_, strand);
-  const Range inner = scattered_ ? slice_of(outer.count, dtype_, strands_, strand)
+                                 : slice_of(count_, dtype_, segments_, segment);
+  const Range inner = scattered_ ? slice_of(outer.count, dtype_, segments_, segment)
                                  : slice_of(outer.count, dtype_, pattern_->blocks(), block);
   return {outer.begin + inner.begin, inner.count};
 }
 
-std::vector<Range> Plan::ranges_of_strand(int strand) const {
+std::vector<Range> Plan::ranges_of_segment(int segment) const {
   std::vector<Range> ranges;
-  ranges_of({.first = 0, .count = pattern_->blocks()}, strand, ranges);
+  ranges_of({.first = 0, .count = pattern_->blocks()}, segment, ranges);
   return ranges;
 }
 
-void Plan::ranges_of(const pattern::Message& message, int strand, std::vector<Range>& out) const {
+void Plan::ranges_of(const pattern::Message& message, int segment, std::vector<Range>& out) const {
   out.clear();
   for (int i = 0; i < message.count; ++i) {
-    const Range next = block(strand, (message.first + i) % pattern_->blocks());
+    const Range next = block(segment, (message.first + i) % pattern_->blocks());
     if (next.count == 0) continue;
     if (!out.empty() && out.back().begin + out.back().count == next.begin)
       out.back().count += next.count;
@@ -110,4 +84,4 @@ int Plan::last_adding_round(int member) const {
   return -1;
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

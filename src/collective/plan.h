@@ -1,9 +1,9 @@
 // How one call is carried out: its pattern, and where the blocks of the pattern lie in the vector.
 //
-// A long vector is worked through in strands: parts that run the same pattern side by side, so that
-// one strand's bytes travel while another's are added (a pipeline), and so that what is added is
-// still in the cache. Which operands are added in which order depends on the pattern and the block
-// alone, never on timing.
+// A long vector is worked through in segments: parts that run the same pattern side by side, so
+// that one segment's bytes travel while another's are added (a pipeline), and so that what is added
+// is still in the cache. Which operands are added in which order depends on the pattern and the
+// block alone, never on timing.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,7 @@
 #include "collective/call.h"
 #include "pattern/pattern.h"
 
-namespace riffle {
-
-// The algorithm that `automatic` stands for in a point-to-point call. A pure function of what all
-// members know. docs/collectives.md has the table.
-Algorithm choose_algorithm(Operation operation, int members, std::size_t bytes,
-                           const std::vector<std::vector<int>>& racks);
+namespace riffle::collective {
 
 // UsageError for an algorithm that has no messages (tree).
 std::unique_ptr<pattern::Pattern> pattern_of(const Call& call);
@@ -26,28 +21,28 @@ using Range = Slice;
 
 class Plan {
  public:
-  // Blocks get pieces of about `piece` bytes per strand.
+  // Blocks get pieces of about `piece` bytes per segment.
   Plan(const Call& call, std::size_t piece);
 
   [[nodiscard]] const pattern::Pattern& pattern() const { return *pattern_; }
-  [[nodiscard]] int strands() const { return strands_; }
-  // All elements of a strand that this call works on lie in these ranges.
-  [[nodiscard]] std::vector<Range> ranges_of_strand(int strand) const;
+  [[nodiscard]] int segments() const { return segments_; }
+  // All elements of a segment that this call works on lie in these ranges.
+  [[nodiscard]] std::vector<Range> ranges_of_segment(int segment) const;
   // The contiguous parts of a message, in the order they are sent; at least one, which may be
   // empty.
-  void ranges_of(const pattern::Message& message, int strand, std::vector<Range>& out) const;
+  void ranges_of(const pattern::Message& message, int segment, std::vector<Range>& out) const;
   // The round in which `member` adds for the last time, which completes its sums; -1: it never
   // adds.
   [[nodiscard]] int last_adding_round(int member) const;
 
  private:
-  [[nodiscard]] Range block(int strand, int block) const;
+  [[nodiscard]] Range block(int segment, int block) const;
 
   std::unique_ptr<pattern::Pattern> pattern_;
   std::size_t count_;
   DType dtype_;
-  bool scattered_;  // members own blocks of the whole vector, not of a strand
-  int strands_ = 1;
+  bool scattered_;  // members own blocks of the whole vector, not of a segment
+  int segments_ = 1;
 };
 
-}  // namespace riffle
+}  // namespace riffle::collective

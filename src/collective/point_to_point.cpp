@@ -2,9 +2,10 @@
 
 #include <map>
 
+#include "collective/choice.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 constexpr int lanes = 16;
@@ -28,49 +29,15 @@ std::unique_ptr<PatternOperation> PointToPoint::start(Call call, Deadline deadli
   if (call.operation == Operation::barrier) call.data = {};
   if (call.racks.empty()) call.racks = racks_of(call.group);
   if (call.algorithm == Algorithm::automatic)
-    call.algorithm =
-        choose(call.operation, call.group,
-               Bytes{static_cast<std::int64_t>(call.data.count) * size_of(call.data.dtype).count},
-               call.racks);
+    call.algorithm = default_algorithm(
+        call.operation, call.group.size(),
+        Bytes{static_cast<std::int64_t>(call.data.count) * size_of(call.data.dtype).count},
+        call.racks);
   const int window = call.racks.size() > 1 ? options_.far_window : options_.window;
   Plan plan(call, options_.piece);
   CallTags tags = tags_for(call);
-  return std::make_unique<PatternOperation>(*engine_, scratch_, started_, std::move(call),
-                                            std::move(plan), std::move(tags), window, deadline);
-}
-
-void PointToPoint::choose_by(const Cluster& cluster) {
-  if (cluster.size() != engine_->size())
-    usage_error("choose_by: a cluster of {} workers for a world of {}", cluster.size(),
-                engine_->size());
-  auto costs = std::make_shared<const CostModel>(cluster);
-  const std::scoped_lock lock(mutex_);
-  costs_ = std::move(costs);
-}
-
-Algorithm PointToPoint::algorithm_of(const Group& group, Bytes size) {
-  return choose(Operation::all_reduce, group, size, racks_of(group));
-}
-
-Algorithm PointToPoint::choose(Operation operation, const Group& group, Bytes size,
-                               const std::vector<std::vector<int>>& racks) {
-  std::shared_ptr<const CostModel> costs;
-  {
-    const std::scoped_lock lock(mutex_);
-    costs = costs_;
-  }
-  const auto by_cost = [&](Collective collective) {
-    return costs->algorithm({.group = group, .collective = collective}, size);
-  };
-  Algorithm chosen = Algorithm::automatic;
-  if (costs != nullptr && operation == Operation::all_reduce)
-    chosen = by_cost(Collective::all_reduce);
-  if (costs != nullptr && operation == Operation::reduce_scatter)
-    chosen = by_cost(Collective::reduce_scatter);
-  if (costs != nullptr && operation == Operation::all_gather)
-    chosen = by_cost(Collective::all_gather);
-  if (chosen != Algorithm::automatic) return chosen;
-  return choose_algorithm(operation, group.size(), static_cast<std::size_t>(size.count), racks);
+  return std::make_unique<PatternOperation>(*engine_, scratch_, std::move(call), std::move(plan),
+                                            std::move(tags), window, deadline);
 }
 
 CallTags PointToPoint::tags_for(const Call& call) {
@@ -100,4 +67,4 @@ std::vector<std::vector<int>> PointToPoint::racks_of(const Group& group) const {
   return racks;
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

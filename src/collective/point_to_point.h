@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "collective/execute_pattern.h"
-#include "riffle/cost.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 struct PointToPointOptions {
   // Blocks travel in pieces of about this size, so that transfer and addition overlap.
@@ -30,10 +29,6 @@ class PointToPoint {
   // Runs a call to its end.
   void run(Call call, Deadline deadline) { start(std::move(call), deadline)->wait(); }
 
-  // As in Collectives.
-  void choose_by(const Cluster& cluster);
-  [[nodiscard]] Algorithm algorithm_of(const Group& group, Bytes size);
-
  private:
   // Calls shared with each rank on one lane in the present epoch.
   struct Lane {
@@ -42,18 +37,14 @@ class PointToPoint {
   };
 
   CallTags tags_for(const Call& call);
-  [[nodiscard]] Algorithm choose(Operation operation, const Group& group, Bytes size,
-                                 const std::vector<std::vector<int>>& racks);
   [[nodiscard]] std::vector<std::vector<int>> racks_of(const Group& group) const;
 
   Engine* engine_;
   PointToPointOptions options_;
   std::vector<int> hosts_;  // by rank: a number for its host
   ScratchPool scratch_;
-  Started started_;
   std::mutex mutex_;
-  std::vector<Lane> lanes_;                 // under mutex_
-  std::shared_ptr<const CostModel> costs_;  // under mutex_; null: the fixed table decides
+  std::vector<Lane> lanes_;  // under mutex_
 };
 
-}  // namespace riffle
+}  // namespace riffle::collective

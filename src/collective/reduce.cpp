@@ -3,22 +3,22 @@
 #include "collective/reduce_kernels.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
-const detail::ReduceKernels& best_kernels() {
-  const detail::ReduceKernels* avx2 = detail::avx2_reduce_kernels();
-  return avx2 != nullptr ? *avx2 : detail::portable_reduce_kernels();
+const ReduceKernels& best_kernels() {
+  const ReduceKernels* avx2 = avx2_reduce_kernels();
+  return avx2 != nullptr ? *avx2 : portable_reduce_kernels();
 }
 
-const detail::ReduceKernels& kernels_named(std::string_view variant) {
+const ReduceKernels& kernels_named(std::string_view variant) {
   if (variant == best_kernels().name) return best_kernels();
-  if (variant == detail::portable_reduce_kernels().name) return detail::portable_reduce_kernels();
+  if (variant == portable_reduce_kernels().name) return portable_reduce_kernels();
   usage_error("no reduction variant '{}' on this CPU; there are: {}", variant,
               fmt::join(reduce_variants(), ", "));
 }
 
-detail::ReduceKernel kernel_for(const detail::ReduceKernels& kernels, DType dtype) {
+ReduceKernel kernel_for(const ReduceKernels& kernels, DType dtype) {
   switch (dtype) {
     case DType::f32:
       return kernels.f32;
@@ -32,9 +32,8 @@ detail::ReduceKernel kernel_for(const detail::ReduceKernels& kernels, DType dtyp
   usage_error("no reduction for dtype {}", static_cast<int>(dtype));
 }
 
-void run(const detail::ReduceKernels& kernels, std::byte* out,
-         std::span<const std::byte* const> inputs, std::span<const double> weights, double scale,
-         std::size_t elements, DType dtype) {
+void run(const ReduceKernels& kernels, std::byte* out, std::span<const std::byte* const> inputs,
+         std::span<const double> weights, double scale, std::size_t elements, DType dtype) {
   RIFFLE_CHECK(!inputs.empty());
   if (!weights.empty()) RIFFLE_CHECK_EQ(weights.size(), inputs.size());
   kernel_for(kernels, dtype)({.out = out,
@@ -61,8 +60,8 @@ void scale_in_place(std::byte* values, double scale, std::size_t elements, DType
 
 std::vector<std::string_view> reduce_variants() {
   std::vector<std::string_view> names;
-  if (const auto* avx2 = detail::avx2_reduce_kernels()) names.emplace_back(avx2->name);
-  names.emplace_back(detail::portable_reduce_kernels().name);
+  if (const auto* avx2 = avx2_reduce_kernels()) names.emplace_back(avx2->name);
+  names.emplace_back(portable_reduce_kernels().name);
   return names;
 }
 
@@ -73,4 +72,4 @@ void reduce_into_by(std::string_view variant, std::byte* out,
   run(kernels_named(variant), out, inputs, weights_or_empty, scale, elements, dtype);
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

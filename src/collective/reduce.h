@@ -13,7 +13,7 @@
 
 #include "riffle/trace.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 // At least one input. Without weights they are all 1. `out` may be one of the inputs, but not
 // overlap one in part. No alignment is needed. Weights and scale are rounded to the type that
@@ -33,4 +33,4 @@ void reduce_into_by(std::string_view variant, std::byte* out,
                     std::span<const double> weights_or_empty, double scale, std::size_t elements,
                     DType dtype);
 
-}  // namespace riffle
+}  // namespace riffle::collective

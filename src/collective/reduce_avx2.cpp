@@ -4,7 +4,7 @@
 
 #include "collective/reduce_kernels.h"
 
-namespace riffle::detail {
+namespace riffle::collective {
 namespace {
 
 struct F32 {
@@ -119,4 +119,4 @@ const ReduceKernels* avx2_reduce_kernels() {
   return available ? &kernels : nullptr;
 }
 
-}  // namespace riffle::detail
+}  // namespace riffle::collective

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace riffle::detail {
+namespace riffle::collective {
 
 struct ReduceArguments {
   std::byte* out;
@@ -31,4 +31,4 @@ const ReduceKernels& portable_reduce_kernels();
 // AVX2 and F16C; nullptr when this CPU or this build has none.
 const ReduceKernels* avx2_reduce_kernels();
 
-}  // namespace riffle::detail
+}  // namespace riffle::collective

@@ -1,10 +1,10 @@
-// For CPUs of another family.
+// Stands in for reduce_avx2.cpp on CPUs of another family.
 #include "collective/reduce_kernels.h"
 
-namespace riffle::detail {
+namespace riffle::collective {
 
 const ReduceKernels* avx2_reduce_kernels() {
   return nullptr;
 }
 
-}  // namespace riffle::detail
+}  // namespace riffle::collective

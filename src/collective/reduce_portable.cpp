@@ -6,7 +6,7 @@
 #include "collective/half.h"
 #include "collective/reduce_kernels.h"
 
-namespace riffle::detail {
+namespace riffle::collective {
 namespace {
 
 constexpr std::size_t tile = 256;
@@ -61,4 +61,4 @@ const ReduceKernels& portable_reduce_kernels() {
   return kernels;
 }
 
-}  // namespace riffle::detail
+}  // namespace riffle::collective

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-namespace riffle {
+namespace riffle::collective {
 
 // Grows, never shrinks; what was in it is lost when it grows.
 class Scratch {
@@ -45,4 +45,4 @@ class ScratchPool {
   std::vector<Scratch> free_;
 };
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -11,11 +11,12 @@
 #include "collective/host.h"
 #include "collective/reduce.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 namespace {
 
-// Of one member in a chunk; half or twice as much made no difference that could be measured.
+// The part of one member in a chunk; half or twice as much made no difference that could be
+// measured.
 constexpr std::size_t most_piece_bytes = std::size_t{64} << 10;
 
 using Counter = std::atomic<std::uint32_t> LaneArea::*;
@@ -264,4 +265,4 @@ void staged(HostCall& host) {
     Scattered(host).run();
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -1,6 +1,6 @@
 #include "collective/transfers.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 void Transfers::add(Request request, const Note& note) {
   ++open_;
@@ -46,4 +46,4 @@ void Transfers::cancel() noexcept {
     if (!request.empty()) engine_->cancel(request);
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -6,15 +6,15 @@
 
 #include "riffle/engine.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 class Transfers {
  public:
   enum class Kind { header_send, header_receive, send, receive };
   struct Note {
     Kind kind;
-    int member;      // the peer
-    int strand = 0;  // of a header_receive: which header
+    int member;       // the peer
+    int segment = 0;  // of a header_receive: which header
     Tag tag;
   };
 
@@ -29,7 +29,6 @@ class Transfers {
   std::optional<Note> test();
   // Blocks until one is done. CommError as Engine::wait_any.
   Note wait(const Wait& how);
-  [[nodiscard]] std::span<const Request> requests() const { return requests_; }  // with gaps
   // Those not known to be done, in no order.
   [[nodiscard]] std::vector<Note> open() const;
   // Gives up all that are open; open() still tells which those were.
@@ -46,4 +45,4 @@ class Transfers {
   std::size_t open_ = 0;
 };
 
-}  // namespace riffle
+}  // namespace riffle::collective

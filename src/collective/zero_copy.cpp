@@ -9,11 +9,12 @@
 #include "collective/host.h"
 #include "collective/reduce.h"
 
-namespace riffle {
+namespace riffle::collective {
 
 namespace {
 
-// Of every operand, so that what was read is still in the cache when the result is written over it.
+// This much of every operand at a time, so that what was read is still in the cache when the result
+// is written over it.
 constexpr std::size_t block_bytes = std::size_t{16} << 10;
 
 class InPlace {
@@ -95,4 +96,4 @@ void zero_copy(HostCall& host) {
   host.collect_all(1);
 }
 
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -72,7 +72,7 @@ class RoundLoad {
   std::vector<std::size_t> used_;
 };
 
-// As long as its farthest message and its busiest link.
+// A round takes as long as its farthest message and its busiest link.
 LinearCost round_cost(const pattern::Pattern& pattern, int round, RoundLoad& load,
                       const Group& group) {
   std::vector<pattern::Message> messages;
@@ -87,7 +87,7 @@ LinearCost round_cost(const pattern::Pattern& pattern, int round, RoundLoad& loa
   return {load.latency(), {load.seconds_per_byte()}};
 }
 
-// Rounds one after the other.
+// The rounds of a pattern, one after the other.
 LinearCost walk_rounds(const pattern::Pattern& pattern, const Cluster& cluster,
                        const Group& group) {
   LinearCost cost;

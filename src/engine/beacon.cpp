@@ -16,7 +16,7 @@
 #include "riffle/error.h"
 #include "riffle/store.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -170,4 +170,4 @@ void Beacon::leave(Deadline deadline) {
   }
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

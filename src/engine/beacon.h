@@ -17,7 +17,7 @@
 #include "engine/layout.h"
 #include "riffle/engine.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 class Beacon {
  public:
@@ -66,4 +66,4 @@ class Beacon {
   std::vector<SegmentHeader*> headers_;
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -66,4 +66,4 @@ bool look_for_a_moment(bool patient, HostMemory::Ready ready) {
   return ready();
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -7,7 +7,7 @@
 #include "engine/futex.h"
 #include "riffle/engine.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 // Orders stores before it against loads after it. (The standard's fence is refused by
 // ThreadSanitizer, which does not need it.)
@@ -62,4 +62,4 @@ bool look(const Patience& patience, HostMemory::Ready ready);
 // for longer than a peer needs for a large piece: who sleeps must be woken, which costs both sides.
 bool look_for_a_moment(bool patient, HostMemory::Ready ready);
 
-}  // namespace riffle
+}  // namespace riffle::engine

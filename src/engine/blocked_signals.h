@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-namespace riffle {
+namespace riffle::engine {
 
 class BlockedSignals {
  public:
@@ -21,4 +21,4 @@ class BlockedSignals {
   sigset_t before_{};
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

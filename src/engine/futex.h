@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <ctime>
 
-namespace riffle {
+namespace riffle::engine {
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
@@ -28,4 +28,4 @@ inline void futex_wake_all(const std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -4,7 +4,7 @@
 
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 std::size_t Heap::allocate(std::size_t bytes) {
   if (bytes > (std::size_t{1} << 46))
@@ -57,4 +57,4 @@ bool Heap::holds(std::size_t offset, std::size_t bytes) const {
   return offset + bytes <= range->first + range->second;
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

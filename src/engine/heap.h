@@ -7,7 +7,7 @@
 
 #include "engine/segment.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 class Heap {
  public:
@@ -27,4 +27,4 @@ class Heap {
   std::map<std::size_t, std::size_t> used_;
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -7,7 +7,7 @@
 #include <array>
 #include <fstream>
 
-namespace riffle {
+namespace riffle::engine {
 
 std::string host_identity() {
   std::string boot;
@@ -26,4 +26,4 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

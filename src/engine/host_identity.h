@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace riffle {
+namespace riffle::engine {
 
 // The same for all processes of this machine that have the user and the network, IPC and PID
 // namespaces in common; another for all others. Containers and network namespaces are hosts of
@@ -13,4 +13,4 @@ std::string host_identity();
 // What people call this host.
 std::string host_name();
 
-}  // namespace riffle
+}  // namespace riffle::engine

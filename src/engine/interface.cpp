@@ -13,7 +13,7 @@
 #include "base/descriptor.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -74,4 +74,4 @@ Interface find_interface(const std::string& wanted, const StoreAddress& store) {
   usage_error("there is no interface {} with an IPv4 address; there are {}", wanted, print(all));
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

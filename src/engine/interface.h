@@ -5,7 +5,7 @@
 
 #include "riffle/store.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 struct Interface {
   std::string name;     // "eth0"
@@ -17,4 +17,4 @@ struct Interface {
 // the store. UsageError, with the interfaces there are, where there is none.
 Interface find_interface(const std::string& wanted, const StoreAddress& store);
 
-}  // namespace riffle
+}  // namespace riffle::engine

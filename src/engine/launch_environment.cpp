@@ -74,7 +74,7 @@ int port_of(const std::string& job) {
   return first + static_cast<int>(stable_hash(job) % count);
 }
 
-void check_ranks(const Found& found) {
+void check_ranks(const engine::Found& found) {
   if (found.rank >= found.size)
     usage_error("{}={} must be less than {}={}; start all workers with the same number of workers",
                 found.rank_variable, found.rank, found.size_variable, found.size);
@@ -96,7 +96,8 @@ void check_host(std::string_view host) {
         quote(host));
 }
 
-StoreAddress store_of(const Variables& get, const Found& found, const std::string& job) {
+StoreAddress store_of(const engine::Variables& get, const engine::Found& found,
+                      const std::string& job) {
   if (const auto given = get.text("RIFFLE_STORE"))
     return parse_store_address(*given, "RIFFLE_STORE");
   if (found.master.empty())
@@ -131,8 +132,8 @@ GetVariable process_environment() {
 }
 
 std::optional<LaunchEnvironment> read_launch_environment(const GetVariable& getter) {
-  const Variables get(getter);
-  const std::optional<Found> found = find_launcher(get);
+  const engine::Variables get(getter);
+  const std::optional<engine::Found> found = engine::find_launcher(get);
   if (!found) return std::nullopt;
   check_ranks(*found);
 

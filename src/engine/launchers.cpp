@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -164,4 +164,4 @@ std::string first_slurm_host(std::string_view list, std::string_view what) {
   return rest.empty() || rest.front() == ',' ? head : head + first_slurm_host(rest, what);
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

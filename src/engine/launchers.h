@@ -8,7 +8,7 @@
 
 #include "riffle/launch_environment.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 // Variables with checked values.
 class Variables {
@@ -19,7 +19,7 @@ class Variables {
   // UsageError unless it is a whole number within the bounds.
   [[nodiscard]] std::optional<std::int64_t> number(std::string_view name, std::int64_t least,
                                                    std::int64_t most) const;
-  // As above; UsageError when it is not set although `because` is.
+  // As number(); UsageError when it is not set although `because` is.
   [[nodiscard]] std::int64_t needed(std::string_view name, std::string_view because,
                                     std::int64_t least, std::int64_t most) const;
 
@@ -42,4 +42,7 @@ struct Found {
 
 std::optional<Found> find_launcher(const Variables& get);
 
-}  // namespace riffle
+// The first host of a Slurm list: "gpu[07-09,12],login" -> "gpu07". UsageError names `what`.
+std::string first_slurm_host(std::string_view list, std::string_view what);
+
+}  // namespace riffle::engine

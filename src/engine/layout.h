@@ -10,7 +10,7 @@
 #include "engine/bell.h"
 #include "engine/ring.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 struct SegmentHeader {
   alignas(64) std::atomic<std::uint64_t> beats;  // grows while the rank's heartbeat runs
@@ -43,4 +43,4 @@ struct Layout {
   static constexpr std::size_t ring_stride = round_up(sizeof(Ring), page_bytes);
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -12,7 +12,7 @@
 #include "engine/blocked_signals.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -226,4 +226,4 @@ bool Liveness::check_hearts(std::chrono::nanoseconds passed) {
   return found;
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -16,7 +16,7 @@
 #include "engine/layout.h"
 #include "riffle/engine.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 class Liveness {
  public:
@@ -82,4 +82,4 @@ class Liveness {
   std::thread thread_;
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

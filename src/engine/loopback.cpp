@@ -1,11 +1,11 @@
-#include "engine/host_engine.h"
-#include "riffle/engines.h"
+#include "engine/hybrid_engine.h"
 #include "riffle/error.h"
+#include "riffle/make_engine.h"
 
 namespace riffle {
 
 struct LoopbackWorld::State {
-  std::vector<std::unique_ptr<HostEngine>> engines;
+  std::vector<std::unique_ptr<engine::HybridEngine>> engines;
   std::vector<std::atomic<bool>> interrupted;
 };
 
@@ -17,19 +17,20 @@ LoopbackWorld::LoopbackWorld(const std::vector<std::string>& hosts, const Engine
     : state_(std::make_unique<State>()) {
   const std::size_t size = hosts.size();
   if (size == 0) usage_error("loopback: a world needs at least one rank");
-  const Layout layout{.size = static_cast<int>(size)};
-  std::vector<std::shared_ptr<Segment>> segments;
+  const engine::Layout layout{.size = static_cast<int>(size)};
+  std::vector<std::shared_ptr<engine::Segment>> segments;
   segments.reserve(size);
   for (std::size_t r = 0; r < size; ++r)
-    segments.push_back(std::make_shared<Segment>(Segment::local(layout)));
+    segments.push_back(std::make_shared<engine::Segment>(engine::Segment::local(layout)));
   state_->interrupted = std::vector<std::atomic<bool>>(size);
   for (std::size_t r = 0; r < size; ++r)
-    state_->engines.push_back(std::make_unique<HostEngine>(HostWorld{.name = "loopback",
-                                                                     .self = static_cast<Rank>(r),
-                                                                     .segments = segments,
-                                                                     .hosts = hosts,
-                                                                     .pids = std::vector<int>(size),
-                                                                     .options = options}));
+    state_->engines.push_back(
+        std::make_unique<engine::HybridEngine>(engine::HybridWorld{.name = "loopback",
+                                                                   .self = static_cast<Rank>(r),
+                                                                   .segments = segments,
+                                                                   .hosts = hosts,
+                                                                   .pids = std::vector<int>(size),
+                                                                   .options = options}));
 }
 
 LoopbackWorld::~LoopbackWorld() = default;

@@ -7,7 +7,7 @@
 
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -27,7 +27,8 @@ constexpr std::size_t longest_reserve = std::size_t{256} << 20;
 constexpr std::size_t spare_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_spares = 16;
 
-// Steps of the network in one progress: so that a flood cannot keep a thread for ever.
+// One call of progress() takes at most this many steps of the network, so that a flood does not
+// keep a thread.
 constexpr int longest_run = 64;
 
 // A peer that has not taken a few chunks by then is not worth waiting for.
@@ -410,4 +411,4 @@ void Mailbox::leave(Rank culprit, Deadline deadline) {
   network_->leave(culprit, deadline);
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

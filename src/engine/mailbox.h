@@ -18,7 +18,7 @@
 #include "engine/ring.h"
 #include "riffle/engine.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 class Mailbox final : private Network::Events {
  public:
@@ -152,4 +152,4 @@ class Mailbox final : private Network::Events {
   bool completed_ = false;                                          // something, since last told
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

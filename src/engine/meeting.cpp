@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace riffle {
+namespace riffle::engine {
 
 Meeting::Meeting(const UcxOptions& options)
     : options_(options), deadline_(after(options.join_timeout)) {}
@@ -39,4 +39,4 @@ void Meeting::meet() {
   exchange("ready", "yes");
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

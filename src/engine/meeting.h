@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "riffle/engines.h"
+#include "riffle/make_engine.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 class Meeting {
  public:
@@ -28,4 +28,4 @@ class Meeting {
   Deadline deadline_;
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -12,7 +12,7 @@
 
 #include "riffle/engine.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 // Travels in front of a chunk's bytes.
 struct Chunk {
@@ -78,4 +78,4 @@ struct NetworkOptions {
 // The network over UCX. UsageError where this build or host has none.
 std::unique_ptr<Network> make_ucx_network(const NetworkOptions& options);
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -9,7 +9,7 @@
 #include "engine/blocked_signals.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -102,4 +102,4 @@ void Pump::wake() {
   if (asleep_.load()) signal(wake_.get());
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

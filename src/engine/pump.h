@@ -11,7 +11,7 @@
 #include "engine/bell.h"
 #include "engine/mailbox.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 class Pump {
  public:
@@ -59,4 +59,4 @@ class Pump {
   std::thread thread_;
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -14,7 +14,7 @@
 
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -212,4 +212,4 @@ void Rendezvous::meet() {
     write_all(sockets_[r], &token, 1, static_cast<Rank>(r));
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

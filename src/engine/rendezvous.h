@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "riffle/engines.h"
+#include "riffle/make_engine.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 // What the others need to map a rank's segment.
 struct Member {
@@ -42,4 +42,4 @@ class Rendezvous {
   std::vector<int> sockets_;  // by rank; only rank 0's table has more than entry 0
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <span>
 
-namespace riffle {
+namespace riffle::engine {
 
 struct Ring {
   static constexpr std::size_t capacity = std::size_t{256} << 10;
@@ -48,4 +48,4 @@ struct Ring {
   }
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -14,7 +14,7 @@
 #include "riffle/error.h"
 #include "riffle/units.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -129,4 +129,4 @@ void Segment::discard(std::size_t offset, std::size_t bytes) noexcept {
               static_cast<off_t>(bytes));
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -7,7 +7,7 @@
 
 #include "engine/layout.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 class Segment {
  public:
@@ -46,4 +46,4 @@ class Segment {
   int fd_ = -1;
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -1,10 +1,10 @@
 #include <unistd.h>
 
-#include "engine/host_engine.h"
 #include "engine/host_identity.h"
+#include "engine/hybrid_engine.h"
 #include "engine/rendezvous.h"
-#include "riffle/engines.h"
 #include "riffle/error.h"
+#include "riffle/make_engine.h"
 
 namespace riffle {
 
@@ -19,30 +19,27 @@ void check(const ShmOptions& options) {
 
 }  // namespace
 
-bool shm_is_available() {
-  return true;
-}
-
 std::unique_ptr<Engine> make_shm_engine(const ShmOptions& options) {
   check(options);
-  const Layout layout{.size = options.size};
-  auto own = std::make_shared<Segment>(Segment::create(layout));
-  Rendezvous rendezvous(options);
+  const engine::Layout layout{.size = options.size};
+  auto own = std::make_shared<engine::Segment>(engine::Segment::create(layout));
+  engine::Rendezvous rendezvous(options);
   const auto members = rendezvous.exchange({.pid = getpid(), .fd = own->fd()});
 
-  HostWorld world;
+  engine::HybridWorld world;
   world.name = "shm";
   world.self = options.rank;
   world.options = options;
   for (Rank r = 0; r < options.size; ++r) {
-    const Member& member = members[static_cast<std::size_t>(r)];
-    world.segments.push_back(
-        r == options.rank ? own : std::make_shared<Segment>(Segment::open(member.pid, member.fd)));
+    const engine::Member& member = members[static_cast<std::size_t>(r)];
+    world.segments.push_back(r == options.rank ? own
+                                               : std::make_shared<engine::Segment>(
+                                                     engine::Segment::open(member.pid, member.fd)));
     world.pids.push_back(member.pid);
-    world.hosts.push_back(host_name());
+    world.hosts.push_back(engine::host_name());
   }
   // From here on the hearts beat; when all have met, all have mapped all.
-  auto engine = std::make_unique<HostEngine>(std::move(world));
+  auto engine = std::make_unique<engine::HybridEngine>(std::move(world));
   rendezvous.meet();
   return engine;
 }

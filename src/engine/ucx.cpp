@@ -6,12 +6,13 @@
 #include <map>
 
 #include "base/json.h"
-#include "engine/host_engine.h"
 #include "engine/host_identity.h"
+#include "engine/hybrid_engine.h"
 #include "engine/interface.h"
 #include "engine/meeting.h"
-#include "riffle/engines.h"
+#include "engine/ucx_engine.h"
 #include "riffle/error.h"
+#include "riffle/make_engine.h"
 
 namespace riffle {
 
@@ -86,10 +87,10 @@ void check(const UcxOptions& options) {
   if (options.store == nullptr) usage_error("ucx: the ranks need a store to meet at");
 }
 
-std::vector<Introduction> introduce(Meeting& meeting, const UcxOptions& options) {
+std::vector<Introduction> introduce(engine::Meeting& meeting, const UcxOptions& options) {
   const Introduction own{.size = options.size,
-                         .identity = options.host.empty() ? host_identity() : options.host,
-                         .name = options.host.empty() ? host_name() : options.host};
+                         .identity = options.host.empty() ? engine::host_identity() : options.host,
+                         .name = options.host.empty() ? engine::host_name() : options.host};
   std::vector<Introduction> all;
   for (const std::string& text : meeting.exchange("host", encode(own))) {
     const Rank rank = static_cast<Rank>(all.size());
@@ -123,10 +124,10 @@ std::uint64_t session_of(const std::string& token) {
   return session;
 }
 
-void check_reaches_others(const Interface& interface, const std::vector<Introduction>& hosts,
-                          const UcxOptions& options) {
+void check_reaches_others(const engine::Interface& interface,
+                          const std::vector<Introduction>& hosts, const UcxOptions& options) {
   const auto elsewhere = [&](const Introduction& host) {
-    return options.host.empty() && host.identity != host_identity();
+    return options.host.empty() && host.identity != engine::host_identity();
   };
   if (interface.loopback() && std::ranges::any_of(hosts, elsewhere))
     usage_error(
@@ -148,31 +149,38 @@ UcxOptions ucx_options(const LaunchEnvironment& environment, Store& store) {
 }
 
 std::unique_ptr<Engine> make_ucx_engine(const UcxOptions& options) {
+  return engine::make_ucx_engine(options, nullptr);
+}
+
+std::unique_ptr<Engine> engine::make_ucx_engine(const UcxOptions& options,
+                                                std::shared_ptr<const void> kept) {
   check(options);
-  const Layout layout{.size = options.size};
+  const engine::Layout layout{.size = options.size};
   const std::size_t self = static_cast<std::size_t>(options.rank);
-  Meeting meeting(options);
+  engine::Meeting meeting(options);
   const auto hosts = introduce(meeting, options);
   const auto is_near = [&](std::size_t r) { return hosts[r].identity == hosts[self].identity; };
 
-  HostWorld world;
+  engine::HybridWorld world;
+  world.kept = std::move(kept);
   world.self = options.rank;
   world.options = options;
-  auto own = std::make_shared<Segment>(Segment::create(layout));
+  auto own = std::make_shared<engine::Segment>(engine::Segment::create(layout));
   Contact contact{.pid = getpid(), .fd = own->fd(), .ip = {}, .address = {}, .beacon = {}};
   const bool far = std::ranges::any_of(
       hosts, [&](const Introduction& host) { return host.identity != hosts[self].identity; });
   world.name = far ? "ucx" : "shm";
   if (far) {
-    const Interface interface = find_interface(options.interface, options.store->address());
+    const engine::Interface interface =
+        engine::find_interface(options.interface, options.store->address());
     check_reaches_others(interface, hosts, options);
     const std::uint64_t session =
         session_of(meeting.follow("session", options.rank == 0 ? make_token() : ""));
-    world.network = make_ucx_network({.self = options.rank,
-                                      .size = options.size,
-                                      .session = session,
-                                      .interface = interface.name});
-    world.beacon = std::make_unique<Beacon>(options.rank, interface.address, session);
+    world.network = engine::make_ucx_network({.self = options.rank,
+                                              .size = options.size,
+                                              .session = session,
+                                              .interface = interface.name});
+    world.beacon = std::make_unique<engine::Beacon>(options.rank, interface.address, session);
     contact.ip = interface.address;
     contact.address = world.network->address();
     contact.beacon = world.beacon->address();
@@ -184,17 +192,17 @@ std::unique_ptr<Engine> make_ucx_engine(const UcxOptions& options) {
   for (std::size_t r = 0; r < hosts.size(); ++r) {
     const Contact& theirs = contacts[r];
     const bool near = is_near(r);
-    world.segments.push_back(!near ? nullptr
-                             : r == self
-                                 ? own
-                                 : std::make_shared<Segment>(Segment::open(theirs.pid, theirs.fd)));
+    world.segments.push_back(!near       ? nullptr
+                             : r == self ? own
+                                         : std::make_shared<engine::Segment>(
+                                               engine::Segment::open(theirs.pid, theirs.fd)));
     world.pids.push_back(near ? theirs.pid : 0);
     world.addresses.push_back(near ? "" : theirs.address);
     world.beacons.push_back(near ? "" : theirs.beacon);
   }
   world.hosts = names_of(hosts, contacts);
   // From here on the hearts beat; when all have met, all have mapped all and listen.
-  auto engine = std::make_unique<HostEngine>(std::move(world));
+  auto engine = std::make_unique<engine::HybridEngine>(std::move(world));
   meeting.meet();
   engine->all_joined();
   return engine;

@@ -9,7 +9,8 @@ namespace {
 constexpr std::uint64_t kChannel = 0x73656e73;  // "sens"
 constexpr std::chrono::milliseconds kLookAround{20};
 
-// What the measuring side asks for: an echo of the word itself, of so many bytes, or no more.
+// What the measuring side asks for: an echo of the word itself, of as many bytes as the word says,
+// or no more.
 using Word = std::uint64_t;
 constexpr Word kEnd = 0;
 constexpr Word kEcho = 1;

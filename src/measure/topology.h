@@ -10,8 +10,8 @@ namespace riffle::measure {
 // What a message of 256 KiB takes: latency and bandwidth as one number to compare links by.
 Seconds weigh(const Link& link);
 
-// A link of another kind weighs at least so many times as much, and the difference is no less than
-// the noise of a quiet host.
+// A link of another kind weighs at least this many times as much, and the difference is no less
+// than the noise of a quiet host.
 constexpr double kGap = kSlowHost;
 constexpr Seconds kNoise = microseconds(50);
 

@@ -4,9 +4,9 @@
 #include "base/json.h"
 #include "riffle/world.h"
 
-namespace riffle {
+namespace riffle::model {
 
 // A list of ranks from 0 to `last`, each once.
 Group read_group(const JsonReader& list, Rank last);
 
-}  // namespace riffle
+}  // namespace riffle::model

@@ -83,7 +83,7 @@ Exchange read_exchange(const JsonReader& reader) {
   exchange.bucket = static_cast<int>(reader.at("bucket").integer(0, 1 << 30));
   exchange.payload = read_enum<Payload>(kPayloads, reader, "payload");
   const JsonReader group = reader.at("group");
-  exchange.group = read_group(group, 1 << 30);
+  exchange.group = model::read_group(group, 1 << 30);
   if (reader.has("weights")) {
     const JsonReader weights = reader.at("weights");
     if (weights.size() != group.size()) weights.fail("needs one weight per member");

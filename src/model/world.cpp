@@ -96,12 +96,12 @@ World world_from_json(std::string_view text, std::string_view source) {
   Cluster cluster = cluster_from_json(json["cluster"].dump(), where);
   Membership membership;
   membership.epoch = static_cast<std::uint64_t>(reader.at("epoch").integer(0, 1LL << 53));
-  membership.ranks = read_group(reader.at("ranks"), cluster.size() - 1);
+  membership.ranks = model::read_group(reader.at("ranks"), cluster.size() - 1);
   if (membership.ranks.empty()) reader.at("ranks").fail("no rank is alive");
   return {std::move(cluster), std::move(membership)};
 }
 
-Group read_group(const JsonReader& list, Rank last) {
+Group model::read_group(const JsonReader& list, Rank last) {
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < list.size(); ++i)
     ranks.push_back(static_cast<Rank>(list.at(i).integer(0, last)));

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace riffle {
+namespace riffle::process {
 
 namespace {
 
@@ -108,4 +108,4 @@ bool end_all_children(std::chrono::milliseconds time) {
   }
 }
 
-}  // namespace riffle
+}  // namespace riffle::process

@@ -13,7 +13,7 @@
 
 #include "base/descriptor.h"
 
-namespace riffle {
+namespace riffle::process {
 
 struct Guard {
   bool outer = false;
@@ -31,4 +31,4 @@ Guard guard_process();
 // are left at the end of the time.
 bool end_all_children(std::chrono::milliseconds time);
 
-}  // namespace riffle
+}  // namespace riffle::process

@@ -1,6 +1,6 @@
 #include "process/lines.h"
 
-namespace riffle {
+namespace riffle::process {
 
 void LineBuffer::feed(std::string_view bytes, Clock::time_point now) {
   for (const char c : bytes) {
@@ -33,4 +33,4 @@ void LineBuffer::rewritten(Clock::time_point now) {
   next_progress_ = now + std::chrono::seconds(1);
 }
 
-}  // namespace riffle
+}  // namespace riffle::process

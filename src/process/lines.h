@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace riffle {
+namespace riffle::process {
 
 // A line ends with "\n" or "\r\n". A bare "\r" is a progress bar that rewrites its line: what was
 // there is given out at most once a second, else forgotten, as on a terminal. A line above the
@@ -32,4 +32,4 @@ class LineBuffer {
   Clock::time_point next_progress_{};
 };
 
-}  // namespace riffle
+}  // namespace riffle::process

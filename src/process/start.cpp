@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::process {
 
 namespace {
 
@@ -83,4 +83,4 @@ Started start_process(const std::vector<std::string>& command,
   return {pid, std::move(output.read_end), std::move(error.read_end)};
 }
 
-}  // namespace riffle
+}  // namespace riffle::process

@@ -8,7 +8,7 @@
 
 #include "base/descriptor.h"
 
-namespace riffle {
+namespace riffle::process {
 
 struct Started {
   pid_t pid = 0;  // also the number of its process group
@@ -21,4 +21,4 @@ struct Started {
 Started start_process(const std::vector<std::string>& command,
                       const std::vector<std::string>& environment);
 
-}  // namespace riffle
+}  // namespace riffle::process

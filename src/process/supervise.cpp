@@ -20,7 +20,7 @@
 #include "process/start.h"
 #include "process/terminal_output.h"
 
-namespace riffle {
+namespace riffle::process {
 
 namespace {
 
@@ -250,4 +250,4 @@ Outcome supervise(const SuperviseOptions& options) {
   return Supervisor(options).run();
 }
 
-}  // namespace riffle
+}  // namespace riffle::process

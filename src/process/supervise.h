@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-namespace riffle {
+namespace riffle::process {
 
 struct SuperviseOptions {
   std::vector<std::string> command;
   // The whole environment of each worker, by rank.
   std::vector<std::vector<std::string>> environments;
-  // From the polite signal (SIGTERM) to SIGKILL.
+  // The time between the polite signal (SIGTERM) and SIGKILL.
   std::chrono::milliseconds grace{5000};
   // Readable when whoever we work for is gone: then everything ends at once. -1: nobody.
   int lifeline = -1;
@@ -30,4 +30,4 @@ struct Outcome {
 // end the workers, a second one at once. UsageError when the command cannot be run.
 Outcome supervise(const SuperviseOptions& options);
 
-}  // namespace riffle
+}  // namespace riffle::process

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <climits>
 
-namespace riffle {
+namespace riffle::process {
 
 namespace {
 
@@ -62,4 +62,4 @@ void TerminalOutput::write_some(Stream stream, short events) {
   state.written = 0;
 }
 
-}  // namespace riffle
+}  // namespace riffle::process

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace riffle {
+namespace riffle::process {
 
 class TerminalOutput {
  public:
@@ -27,7 +27,7 @@ class TerminalOutput {
   // The reader of standard output has gone: what is added is dropped.
   [[nodiscard]] bool closed() const { return streams_[standard_output].closed; }
 
-  // For poll: what to wait for (fd -1: nothing), and what then to do.
+  // What poll should wait for (fd -1: nothing), and what then to do.
   [[nodiscard]] pollfd wish(Stream stream) const;
   void write_some(Stream stream, short events);
 
@@ -48,4 +48,4 @@ class TerminalOutput {
   std::array<State, 2> streams_;
 };
 
-}  // namespace riffle
+}  // namespace riffle::process

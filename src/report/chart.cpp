@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace riffle {
+namespace riffle::report {
 namespace {
 
 constexpr int kMargin = 9;  // for the labels of the y axis
@@ -119,4 +119,4 @@ std::string draw_chart(const Curves& curves, int width, int height) {
   return text;
 }
 
-}  // namespace riffle
+}  // namespace riffle::report

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace riffle {
+namespace riffle::report {
 
 struct Curves {
   std::string x_name;
@@ -20,4 +20,4 @@ struct Curves {
 // Each curve has a letter of its own; where curves meet, the first one is seen.
 std::string draw_chart(const Curves& curves, int width = 100, int height = 20);
 
-}  // namespace riffle
+}  // namespace riffle::report

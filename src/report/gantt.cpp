@@ -6,7 +6,7 @@
 #include <array>
 #include <map>
 
-namespace riffle {
+namespace riffle::report {
 namespace {
 
 struct Look {
@@ -159,4 +159,4 @@ std::string draw_gantt(const Timeline& timeline, const GanttStyle& style) {
   return text + std::string(kLabel, ' ') + print_key(style.colour) + "\n";
 }
 
-}  // namespace riffle
+}  // namespace riffle::report

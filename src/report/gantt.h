@@ -5,7 +5,7 @@
 
 #include "riffle/timeline.h"
 
-namespace riffle {
+namespace riffle::report {
 
 struct GanttStyle {
   int width = 100;  // of a whole line
@@ -18,4 +18,4 @@ struct GanttStyle {
 // a scale above and a key below. A character stands for what took most of its slice of time.
 std::string draw_gantt(const Timeline& timeline, const GanttStyle& style = {});
 
-}  // namespace riffle
+}  // namespace riffle::report

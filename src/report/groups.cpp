@@ -8,7 +8,7 @@
 #include <map>
 #include <span>
 
-namespace riffle {
+namespace riffle::report {
 namespace {
 
 constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -155,4 +155,4 @@ std::string beside(const std::vector<GroupPicture>& pictures, const GroupStyle& 
   return text;
 }
 
-}  // namespace riffle
+}  // namespace riffle::report

@@ -7,7 +7,7 @@
 
 #include "riffle/program.h"
 
-namespace riffle {
+namespace riffle::report {
 
 struct GroupStyle {
   bool colour = false;
@@ -32,4 +32,4 @@ GroupPicture draw_groups(const std::string& title, const Program& program, int b
 // Pictures side by side, as many in a row as fit.
 std::string beside(const std::vector<GroupPicture>& pictures, const GroupStyle& style);
 
-}  // namespace riffle
+}  // namespace riffle::report

@@ -6,7 +6,7 @@
 
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::report {
 namespace {
 
 std::size_t width(const std::string& text) {
@@ -93,4 +93,4 @@ std::string print_markdown(const Table& table) {
   return text;
 }
 
-}  // namespace riffle
+}  // namespace riffle::report

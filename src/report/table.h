@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace riffle {
+namespace riffle::report {
 
 struct Table {
   struct Column {
@@ -25,4 +25,4 @@ std::string print_csv(const Table& table);
 // A table of a Markdown page.
 std::string print_markdown(const Table& table);
 
-}  // namespace riffle
+}  // namespace riffle::report

@@ -113,11 +113,11 @@ double value_at(const Elements& elements, std::size_t index) {
     case DType::f64:
       return read(double{});
     case DType::f16:
-      return widen_f16(read(std::uint16_t{}));
+      return collective::widen_f16(read(std::uint16_t{}));
     case DType::bf16:
       break;
   }
-  return widen_bf16(read(std::uint16_t{}));
+  return collective::widen_bf16(read(std::uint16_t{}));
 }
 
 void set_value(const Elements& elements, std::size_t index, double value) {
@@ -130,9 +130,9 @@ void set_value(const Elements& elements, std::size_t index, double value) {
     case DType::f64:
       return write(value);
     case DType::f16:
-      return write(narrow_f16(static_cast<float>(value)));
+      return write(collective::narrow_f16(static_cast<float>(value)));
     case DType::bf16:
-      return write(narrow_bf16(static_cast<float>(value)));
+      return write(collective::narrow_bf16(static_cast<float>(value)));
   }
 }
 
@@ -165,11 +165,11 @@ double square_sum(const Elements& elements) {
     case DType::f64:
       return typed_square_sum<double>(elements.data, elements.count, same);
     case DType::f16:
-      return typed_square_sum<std::uint16_t>(elements.data, elements.count, widen_f16);
+      return typed_square_sum<std::uint16_t>(elements.data, elements.count, collective::widen_f16);
     case DType::bf16:
       break;
   }
-  return typed_square_sum<std::uint16_t>(elements.data, elements.count, widen_bf16);
+  return typed_square_sum<std::uint16_t>(elements.data, elements.count, collective::widen_bf16);
 }
 
 }  // namespace riffle::runtime

@@ -20,7 +20,7 @@ void combine(Elements out, const std::array<Elements, n>& inputs,
     RIFFLE_CHECK_EQ(inputs[i].count, out.count);
     data[i] = inputs[i].data;
   }
-  reduce_into(out.data, data, factors, 1, out.count, out.dtype);
+  collective::reduce_into(out.data, data, factors, 1, out.count, out.dtype);
 }
 
 }  // namespace

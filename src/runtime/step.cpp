@@ -323,7 +323,7 @@ double Session::State::gradient_norm() {
 
 void Session::State::scale_gradients(double factor) {
   for_each_gradient([&](const Elements& gradients, bool /*scattered*/) {
-    scale_in_place(gradients.data, factor, gradients.count, gradients.dtype);
+    collective::scale_in_place(gradients.data, factor, gradients.count, gradients.dtype);
   });
 }
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "riffle/engines.h"
+#include "riffle/make_engine.h"
 
 namespace riffle::collective {
 namespace {

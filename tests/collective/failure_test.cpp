@@ -7,7 +7,7 @@
 #include "support/calls.h"
 #include "support/ranks.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 using test::MadeCall;
@@ -115,9 +115,31 @@ void play(const Scene& scene) {
   });
 }
 
-class Failure : public testing::TestWithParam<std::tuple<Operation, Algorithm>> {};
+TEST(Failure, ADroppedCallIsToldToTheOthers) {
+  const MadeCall made = made_call({Operation::all_reduce, Algorithm::ring, Fault::kill, 3, 1});
+  LoopbackWorld world(3);
+  test::run_ranks(world, [&](Rank rank) {
+    PointToPoint p2p(world.engine(rank));
+    Values values = input_of(made, rank);
+    Call call = made.call;
+    call.data = values.elements();
+    if (rank == 1) {
+      (void)p2p.start(call, after(Seconds(30)));
+      return;
+    }
+    try {
+      p2p.run(call, after(Seconds(30)));
+      ADD_FAILURE() << "rank " << rank << " noticed nothing";
+    } catch (const CommError& error) {
+      EXPECT_EQ(error.failure(), CommFailure::aborted) << error.what();
+      EXPECT_EQ(error.rank(), 1) << error.what();
+    }
+  });
+}
 
-TEST_P(Failure, IsNamedByAllWhoDependOnIt) {
+class FailureOf : public testing::TestWithParam<std::tuple<Operation, Algorithm>> {};
+
+TEST_P(FailureOf, IsNamedByAllWhoDependOnIt) {
   const auto [operation, algorithm] = GetParam();
   for (const int ranks : {2, 5})
     for (const int steps : {0, 1, 4, 12}) play({operation, algorithm, Fault::kill, ranks, steps});
@@ -125,7 +147,7 @@ TEST_P(Failure, IsNamedByAllWhoDependOnIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Matrix, Failure,
+    Matrix, FailureOf,
     testing::Combine(testing::Values(Operation::all_reduce, Operation::reduce_scatter,
                                      Operation::all_gather, Operation::broadcast, Operation::shift,
                                      Operation::barrier),
@@ -140,4 +162,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::collective

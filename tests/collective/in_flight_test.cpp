@@ -7,7 +7,7 @@
 #include "support/calls.h"
 #include "support/ranks.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 using test::MadeCall;
@@ -119,4 +119,4 @@ TEST(InFlight, AThreadPerLane) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::collective

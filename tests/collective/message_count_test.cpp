@@ -10,7 +10,7 @@
 #include "support/ranks.h"
 #include "support/values.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 // Passes everything on and counts what is sent, headers apart.
@@ -120,4 +120,4 @@ TEST(MessageCount, EqualsThePattern) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -8,7 +8,7 @@
 #include "support/ranks.h"
 #include "support/values.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 struct Difference {
@@ -141,4 +141,4 @@ TEST(BadCalls, AreUsageErrors) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::collective

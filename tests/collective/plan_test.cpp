@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 bool overlap(const pattern::Message& a, const pattern::Message& b, int blocks) {
@@ -74,4 +74,4 @@ TEST(Patterns, LeaveRoomForTheNextRound) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -7,7 +7,7 @@
 #include "support/calls.h"
 #include "support/ranks.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 using test::hosts_of_three;
@@ -68,7 +68,7 @@ Results run_all(const std::vector<MadeCall>& calls, int n, std::size_t piece) {
 TEST_P(Conformance, AgainstTheReference) {
   const auto [algorithm, n] = GetParam();
   const auto calls = calls_of(algorithm, n);
-  for (const std::size_t piece : {256 << 10, 192}) {  // one strand; many
+  for (const std::size_t piece : {256 << 10, 192}) {  // one segment; many
     const Results results = run_all(calls, n, piece);
     for (std::size_t c = 0; c < calls.size(); ++c) {
       const Operation operation = calls[c].call.operation;
@@ -110,4 +110,4 @@ INSTANTIATE_TEST_SUITE_P(AnyN, SameBits, testing::Combine(algorithms, testing::V
                          name_of_case);
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::collective

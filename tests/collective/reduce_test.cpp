@@ -12,7 +12,7 @@
 #include "collective/half.h"
 #include "riffle/random.h"
 
-namespace riffle {
+namespace riffle::collective {
 namespace {
 
 __extension__ using Float16 = _Float16;
@@ -284,4 +284,4 @@ TEST(ScaleInPlace, Scales) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::collective

@@ -97,6 +97,22 @@ class Launchers(unittest.TestCase):
         )
         self.expect_sums(output, 4, "ucx", 2)
 
+    def test_launched_engine_alone_and_on_one_host(self):
+        self.expect_sums(self.run_all([[MEET, "launched"]]), 1, "shm", 1)
+        command = [*self.need_torchrun(), "--standalone", "--nproc-per-node", "3", MEET]
+        self.expect_sums(self.run_all([[*command, "launched"]]), 3, "shm", 1)
+
+    def test_launched_engine_on_two_hosts(self):
+        command = self.need_torchrun()
+        hosts = self.need_hosts()
+        command += ["--nnodes", "2", "--nproc-per-node", "2", "--master-addr", "198.18.0.1"]
+        command += ["--master-port", "29500"]
+        output = self.run_all(
+            [*hosts.inside(host), *command, "--node-rank", str(host), MEET, "launched"]
+            for host in range(2)
+        )
+        self.expect_sums(output, 4, "ucx", 2)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,19 +1,18 @@
 // A worker that says who it is, meets all others at the job's store, adds up with them over an
-// engine, and says so.
+// engine, and says so. `meet launched` only adds up, over the engine that it is given.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <set>
 
 #include "riffle/collective.h"
-#include "riffle/engines.h"
+#include "riffle/make_engine.h"
 
 namespace riffle {
 namespace {
 
 // Everybody adds its rank + 1; the sum tells who took part.
-void add_up(const LaunchEnvironment& environment, Store& store) {
-  const auto engine = make_ucx_engine(ucx_options(environment, store));
+void add_up(const std::unique_ptr<Engine>& engine) {
   Collectives collectives(*engine);
   float sum = static_cast<float>(engine->rank() + 1);
   collectives.all_reduce(Membership::all(engine->size()).ranks, elements(std::span(&sum, 1)),
@@ -37,7 +36,7 @@ void meet(const LaunchEnvironment& environment) {
     return store.client->wait(key + "/all", deadline);
   };
   fmt::print("rank {} met {}\n", environment.rank, barrier("arrived", environment.size));
-  add_up(environment, *store.client);
+  add_up(make_ucx_engine(ucx_options(environment, *store.client)));
   if (environment.rank != 0) store.client->add("left", 1, deadline);
   while (environment.rank == 0 && environment.size > 1) {
     const auto left = store.client->get("left", deadline);
@@ -49,9 +48,13 @@ void meet(const LaunchEnvironment& environment) {
 }  // namespace
 }  // namespace riffle
 
-int main() {
+int main(int argc, char** /*argv*/) {
   using namespace riffle;
   try {
+    if (argc > 1) {
+      add_up(launched_engine());
+      return 0;
+    }
     const auto environment = read_launch_environment(process_environment());
     if (environment)
       meet(*environment);

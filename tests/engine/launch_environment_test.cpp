@@ -8,6 +8,7 @@
 #include <map>
 #include <sstream>
 
+#include "engine/launchers.h"
 #include "riffle/error.h"
 
 namespace riffle {
@@ -239,9 +240,10 @@ TEST(LaunchEnvironment, FirstHostOfASlurmList) {
       {"rack[1-2]node[003-004]", "rack1node003"},
       {"n[5].example.org,m[1-2]", "n5.example.org"},
   };
-  for (const auto& [list, first] : lists) EXPECT_EQ(first_slurm_host(list, "L"), first) << list;
+  for (const auto& [list, first] : lists)
+    EXPECT_EQ(engine::first_slurm_host(list, "L"), first) << list;
   for (const char* bad : {"", ",a", "a[", "a[]", "a[x-y]", "a[-3]"})
-    EXPECT_THROW(first_slurm_host(bad, "L"), UsageError) << bad;
+    EXPECT_THROW(engine::first_slurm_host(bad, "L"), UsageError) << bad;
 }
 
 TEST(LaunchEnvironment, EveryVariableIsInTheDocumentation) {

@@ -46,7 +46,7 @@ TEST_F(Published, PipedreamGraphsAddUpToTheirTotals) {
     const auto path = kTraces / "pipedream" / fmt::format("{}.graph.txt", expected.model);
     const Trace trace = load_trace_file(path);
     Seconds loading{};
-    for (const PipedreamNode& node : read_pipedream(read_file(path), "graph"))
+    for (const model::PipedreamNode& node : model::read_pipedream(read_file(path), "graph"))
       if (node.is_input()) loading += node.forward;
     EXPECT_EQ(trace.model, expected.model);
     EXPECT_EQ(trace.layers.size(), expected.layers);

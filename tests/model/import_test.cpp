@@ -60,11 +60,11 @@ TEST(Recognize, WhatNobodyReadsIsAnsweredWithTheFormats) {
 }
 
 TEST(Import, TheModelIsNamedAfterTheFile) {
-  EXPECT_EQ(model_name("runs.d/resnet50.graph.txt"), "resnet50");
-  EXPECT_EQ(model_name("squeezenet1_0.graph.txt"), "squeezenet1_0");
-  EXPECT_EQ(model_name(".hidden"), ".hidden");
-  EXPECT_EQ(model_name("folder/"), "unnamed");
-  EXPECT_EQ(model_name("a\nb\xff.log"), "a?b\xef\xbf\xbd");
+  EXPECT_EQ(model::model_name("runs.d/resnet50.graph.txt"), "resnet50");
+  EXPECT_EQ(model::model_name("squeezenet1_0.graph.txt"), "squeezenet1_0");
+  EXPECT_EQ(model::model_name(".hidden"), ".hidden");
+  EXPECT_EQ(model::model_name("folder/"), "unnamed");
+  EXPECT_EQ(model::model_name("a\nb\xff.log"), "a?b\xef\xbf\xbd");
 }
 
 TEST(Pipedream, RunsInTheOrderOfNodesWithoutInputs) {

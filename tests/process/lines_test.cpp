@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace riffle {
+namespace riffle::process {
 namespace {
 
 using testing::ElementsAre;
@@ -44,4 +44,4 @@ TEST_F(Lines, EndlessLinesAreGivenOutInPieces) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::process

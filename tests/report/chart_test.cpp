@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-namespace riffle {
+namespace riffle::report {
 namespace {
 
 using testing::HasSubstr;
@@ -68,4 +68,4 @@ TEST(Chart, NothingToDraw) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::report

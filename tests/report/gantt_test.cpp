@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace riffle {
+namespace riffle::report {
 namespace {
 
 using testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST(Gantt, NothingHappened) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::report

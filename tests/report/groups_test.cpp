@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace riffle {
+namespace riffle::report {
 namespace {
 
 World two_racks() {
@@ -74,4 +74,4 @@ TEST(Groups, ColourDoesNotShiftColumns) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::report

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace riffle {
+namespace riffle::report {
 namespace {
 
 const Table kTable{{{"name", false}, {"time"}}, {{"ring", "1.20 µs"}, {"two,level", "13 ms"}}};
@@ -20,4 +20,4 @@ TEST(Table, CsvQuotesWhatNeedsIt) {
 }
 
 }  // namespace
-}  // namespace riffle
+}  // namespace riffle::report

@@ -44,15 +44,15 @@ Expected expected(const MadeCall& made, const std::vector<Values>& inputs, int m
   std::vector<int> all(n);
   for (int m = 0; m < n; ++m) all[m] = m;
   switch (made.call.operation) {
-    case Operation::all_gather:
+    case collective::Operation::all_gather:
       return {inputs[owner(made, i)].at(i), 0};
-    case Operation::broadcast:
+    case collective::Operation::broadcast:
       return {inputs[made.call.root].at(i), 0};
-    case Operation::shift: {
+    case collective::Operation::shift: {
       const int places = ((made.call.places % n) + n) % n;
       return reduced(made, inputs, {me, (me - places + n) % n}, i);
     }
-    case Operation::barrier:
+    case collective::Operation::barrier:
       return {inputs[me].at(i), 0};
     default:
       return reduced(made, inputs, all, i);
@@ -62,9 +62,9 @@ Expected expected(const MadeCall& made, const std::vector<Values>& inputs, int m
 }  // namespace
 
 std::string describe(const MadeCall& made) {
-  Call call = made.call;
+  collective::Call call = made.call;
   call.data = {nullptr, made.count, made.dtype};
-  return riffle::describe(header_of(call)) + " of " + print(made.call.group);
+  return collective::describe(header_of(call)) + " of " + print(made.call.group);
 }
 
 Values input_of(const MadeCall& made, int member) {
@@ -81,7 +81,8 @@ std::string check(const MadeCall& made, int me, const Values& result) {
   // Each of up to n additions, the weights, the scale and the final store round once.
   const double unit = rounding(made.dtype) * (n + 4);
   for (std::size_t i = 0; i < made.count; ++i) {
-    if (made.call.operation == Operation::reduce_scatter && !in_slice(made, me, i)) continue;
+    if (made.call.operation == collective::Operation::reduce_scatter && !in_slice(made, me, i))
+      continue;
     const Expected want = expected(made, inputs, me, i);
     if (!(std::fabs(result.at(i) - want.value) <= unit * want.magnitude + 1e-7 * unit))
       return fmt::format("element {} is {} instead of {}", i, result.at(i), want.value);
@@ -92,7 +93,7 @@ std::string check(const MadeCall& made, int me, const Values& result) {
 MadeCall make_call(Random& random, const Group& group, std::size_t most_elements) {
   MadeCall made;
   const auto n = static_cast<std::uint64_t>(group.size());
-  made.call.operation = static_cast<Operation>(random.below(6));
+  made.call.operation = static_cast<collective::Operation>(random.below(6));
   made.call.group = group;
   made.call.reduction = random.below(2) == 0 ? Reduction::mean : Reduction::sum;
   if (random.below(3) == 0) {

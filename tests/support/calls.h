@@ -14,7 +14,7 @@ namespace riffle::test {
 
 // A call without its data: all that members agree on.
 struct MadeCall {
-  Call call;
+  collective::Call call;
   std::size_t count = 0;
   DType dtype = DType::f32;
   std::uint64_t seed = 0;

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "riffle/engines.h"
+#include "riffle/make_engine.h"
 
 namespace riffle::test {
 

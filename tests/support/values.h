@@ -48,9 +48,9 @@ class Values {
       case DType::f64:
         return get<double>(i);
       case DType::f16:
-        return widen_f16(get<std::uint16_t>(i));
+        return collective::widen_f16(get<std::uint16_t>(i));
       case DType::bf16:
-        return widen_bf16(get<std::uint16_t>(i));
+        return collective::widen_bf16(get<std::uint16_t>(i));
     }
     return 0;
   }
@@ -61,9 +61,9 @@ class Values {
       case DType::f64:
         return put(i, value);
       case DType::f16:
-        return put(i, narrow_f16(static_cast<float>(value)));
+        return put(i, collective::narrow_f16(static_cast<float>(value)));
       case DType::bf16:
-        return put(i, narrow_bf16(static_cast<float>(value)));
+        return put(i, collective::narrow_bf16(static_cast<float>(value)));
     }
   }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "riffle/engines.h"
+#include "riffle/make_engine.h"
 
 namespace riffle::test {
 

@@ -5,7 +5,7 @@ namespace riffle::store {
 Phase phase_of(const Session& session) {
   if (!session.output().empty()) return Phase::writing;
   if (session.waiting()) return Phase::waiting;
-  if (!session.greeted()) return Phase::greeting;
+  if (!session.has_shaken_hands()) return Phase::handshake;
   return session.partial() ? Phase::reading : Phase::idle;
 }
 

@@ -13,7 +13,7 @@
 namespace riffle::store {
 
 // What a client is doing, and so what its time limit means.
-enum class Phase { greeting, idle, reading, waiting, writing };
+enum class Phase { handshake, idle, reading, waiting, writing };
 Phase phase_of(const Session& session);
 
 struct Client {
@@ -23,7 +23,7 @@ struct Client {
   Descriptor socket;
   std::string peer;
   Session session;
-  Phase phase = Phase::greeting;
+  Phase phase = Phase::handshake;
   std::uint32_t events = 0;        // what epoll looks for
   Deadline due = Deadline::max();  // when the phase must be over
   std::string waits_for;           // a key, or empty

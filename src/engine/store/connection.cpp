@@ -57,7 +57,7 @@ Connection::Connection(const Question& question, const std::string& token, Deadl
   std::string problem = "the deadline has passed";
   for (;;) {
     socket_ = connect_to(question.store, deadline, problem);
-    if (socket_.valid() && greet(question, token, deadline, problem)) return;
+    if (socket_.valid() && handshake(question, token, deadline, problem)) return;
     if (Clock::now() + pause >= deadline)
       throw StoreError(CommFailure::absent, question.store, question.asked, problem);
     std::this_thread::sleep_for(pause);
@@ -67,8 +67,8 @@ Connection::Connection(const Question& question, const std::string& token, Deadl
 
 // False, with the problem, when trying again may help: a server that goes away or is full closes
 // the connection without a word.
-bool Connection::greet(const Question& question, const std::string& token, Deadline deadline,
-                       std::string& problem) {
+bool Connection::handshake(const Question& question, const std::string& token, Deadline deadline,
+                           std::string& problem) {
   try {
     const Reply reply = call(encode_hello(token), question, deadline);
     if (reply.status == Status::ok) return true;

@@ -17,7 +17,7 @@ struct Question {
 
 class Connection {
  public:
-  // Connects and greets, again and again until the deadline. UsageError for a refused token.
+  // Connects and shakes hands, again and again until the deadline. UsageError for a refused token.
   Connection(const Question& question, const std::string& token, Deadline deadline);
 
   // StoreError when the connection breaks or the answer is late; it is of no use afterwards.
@@ -26,8 +26,8 @@ class Connection {
   [[nodiscard]] bool fresh() const;
 
  private:
-  bool greet(const Question& question, const std::string& token, Deadline deadline,
-             std::string& problem);
+  bool handshake(const Question& question, const std::string& token, Deadline deadline,
+                 std::string& problem);
 
   Descriptor socket_;
 };

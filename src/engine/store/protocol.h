@@ -70,7 +70,7 @@ struct Reply {
   bool operator==(const Reply&) const = default;
 };
 
-// With their length in front, ready to send.
+// A message with its length in front, ready to send.
 std::string encode_hello(std::string_view token);
 std::string encode(const Command& command);
 std::string encode(const Reply& reply);

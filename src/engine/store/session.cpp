@@ -10,8 +10,8 @@ bool Session::advance(std::optional<std::string>& changed) {
   try {
     const auto body = framer_.next();
     if (!body) return false;
-    if (!greeted_) {
-      greet(*body);
+    if (!has_shaken_hands_) {
+      handshake(*body);
       return true;
     }
     Command command = decode_command(*body);
@@ -30,10 +30,10 @@ bool Session::advance(std::optional<std::string>& changed) {
   }
 }
 
-void Session::greet(std::string_view body) {
+void Session::handshake(std::string_view body) {
   const std::string_view token = decode_hello(body);
   if (!equal_in_constant_time(token_, token)) throw Refusal("a wrong token");
-  greeted_ = true;
+  has_shaken_hands_ = true;
   framer_.set_limit(max_message);
   reply({});
 }

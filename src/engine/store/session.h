@@ -29,8 +29,8 @@ class Session {
   // Its time is over.
   void give_up();
 
-  [[nodiscard]] bool greeted() const { return greeted_; }
-  // In the middle of a message.
+  [[nodiscard]] bool has_shaken_hands() const { return has_shaken_hands_; }
+  // True in the middle of a message.
   [[nodiscard]] bool partial() const { return framer_.partial(); }
 
   // Bytes to send, and how many of them have been sent.
@@ -38,13 +38,13 @@ class Session {
   void sent(std::size_t bytes);
 
  private:
-  void greet(std::string_view body);
+  void handshake(std::string_view body);
   void reply(const Reply& reply) { output_ += encode(reply); }
 
   Table& table_;
   const std::string& token_;
   Framer framer_{max_hello};
-  bool greeted_ = false;
+  bool has_shaken_hands_ = false;
   std::optional<Command> waiting_;
   std::string output_;
   std::size_t sent_ = 0;

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <utility>
 
-#include "riffle/engines.h"
 #include "riffle/error.h"
+#include "riffle/make_engine.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -19,10 +19,6 @@ constexpr int window = 4;
 constexpr auto longest_close = std::chrono::seconds(2);
 
 }  // namespace
-
-bool ucx_is_available() {
-  return true;
-}
 
 std::unique_ptr<Network> make_ucx_network(const NetworkOptions& options) {
   return std::make_unique<UcxNetwork>(options);
@@ -150,7 +146,7 @@ ucs_status_t UcxNetwork::on_message(void* self, const void* header, std::size_t 
 void UcxNetwork::take(const Header& header, std::span<const std::byte> data) {
   Peer& peer = peers_[header.from];
   if (peer.lost || peer.address.empty() || header.sequence < peer.next_in) return;
-  if (!std::exchange(peer.greeted, true)) to_answer_.push_back(peer.rank);
+  if (!std::exchange(peer.has_sent, true)) to_answer_.push_back(peer.rank);
   if (header.sequence != peer.next_in) {
     peer.early[header.sequence] = {header, {data.begin(), data.end()}};
     return;
@@ -196,7 +192,7 @@ void UcxNetwork::answer() {
     to_answer_.pop_back();
     if (std::exchange(peer.broken, false)) {
       close(peer);
-    } else if (connect(peer) && peer.left) {  // also where it was only greeted: errors come by it
+    } else if (connect(peer) && peer.left) {  // also where it has only sent: errors come by it
       post(peer, Kind::farewell, {}, {}, 0, nullptr);
     }
   }
@@ -252,6 +248,14 @@ void UcxNetwork::leave(Rank culprit, Deadline deadline) {
     if (!progress()) sched_yield();
   // Those who have left before us may still wait for our farewell.
   progress();
+}
+
+}  // namespace riffle::engine
+
+namespace riffle {
+
+bool ucx_is_available() {
+  return true;
 }
 
 }  // namespace riffle

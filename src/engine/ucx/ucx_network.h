@@ -8,7 +8,7 @@
 #include "engine/network.h"
 #include "engine/ucx/worker.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 class UcxNetwork final : public Network {
  public:
@@ -53,7 +53,7 @@ class UcxNetwork final : public Network {
     int in_flight = 0;
     bool lost = false;
     bool broken = false;    // lost, and its endpoint is still to be closed
-    bool greeted = false;   // it has sent something
+    bool has_sent = false;  // we have heard from it
     bool left = false;      // it has said goodbye
     bool answered = false;  // our goodbye
   };
@@ -88,4 +88,4 @@ class UcxNetwork final : public Network {
   std::vector<Rank> to_answer_;  // who needs a connection, a farewell or to be closed
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

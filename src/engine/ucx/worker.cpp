@@ -8,7 +8,7 @@
 
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -97,4 +97,4 @@ std::string UcxWorker::address() const {
   return bytes;
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

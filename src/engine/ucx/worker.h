@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace riffle {
+namespace riffle::engine {
 
 // A chunk and its header fit one message of the TCP transport.
 constexpr std::size_t ucx_chunk_bytes = std::size_t{128} << 10;
@@ -28,4 +28,4 @@ class UcxWorker {
   int event_fd_ = -1;
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine

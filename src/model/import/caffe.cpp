@@ -14,7 +14,7 @@
 #include "model/import/formats.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::model {
 namespace {
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 53;
@@ -85,4 +85,4 @@ Trace import_caffe(std::string_view text, std::string_view source) {
   return trace;
 }
 
-}  // namespace riffle
+}  // namespace riffle::model

@@ -8,7 +8,7 @@
 
 #include "riffle/trace.h"
 
-namespace riffle {
+namespace riffle::model {
 
 // A line of a PipeDream graph. Nodes named Input... are no layers: their forward time is data
 // loading.
@@ -38,4 +38,4 @@ Trace import_torch_profiler(std::string_view text, std::string_view source);
 std::string_view file_name(std::string_view source);
 std::string model_name(std::string_view source);
 
-}  // namespace riffle
+}  // namespace riffle::model

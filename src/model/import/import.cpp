@@ -32,17 +32,17 @@ bool has_key(std::string_view text, std::string_view key) {
 
 }  // namespace
 
-std::string_view file_name(std::string_view source) {
+std::string_view model::file_name(std::string_view source) {
   return source.substr(source.find_last_of('/') + 1);
 }
 
-std::string model_name(std::string_view source) {
-  const std::string_view file = file_name(source);
+std::string model::model_name(std::string_view source) {
+  const std::string_view file = model::file_name(source);
   const std::string_view stem = file.substr(0, file.find('.', 1));
   return valid_utf8(one_line(stem.empty() ? "unnamed" : stem));
 }
 
-bool looks_like_riffle(std::string_view text) {
+bool model::looks_like_riffle(std::string_view text) {
   return trim(text).starts_with('{') && has_key(text, "riffle");
 }
 
@@ -63,10 +63,10 @@ std::string_view name_of(TraceFormat format) {
 }
 
 TraceFormat recognize(std::string_view text) {
-  if (looks_like_riffle(text)) return TraceFormat::riffle;
-  if (looks_like_torch_profiler(text)) return TraceFormat::torch_profiler;
-  if (looks_like_pipedream(text)) return TraceFormat::pipedream;
-  if (looks_like_caffe(text)) return TraceFormat::caffe;
+  if (model::looks_like_riffle(text)) return TraceFormat::riffle;
+  if (model::looks_like_torch_profiler(text)) return TraceFormat::torch_profiler;
+  if (model::looks_like_pipedream(text)) return TraceFormat::pipedream;
+  if (model::looks_like_caffe(text)) return TraceFormat::caffe;
   return TraceFormat::unknown;
 }
 
@@ -75,11 +75,11 @@ Trace import_trace(std::string_view text, std::string_view source) {
     case TraceFormat::riffle:
       return trace_from_json(text, source);
     case TraceFormat::torch_profiler:
-      return import_torch_profiler(text, source);
+      return model::import_torch_profiler(text, source);
     case TraceFormat::pipedream:
-      return import_pipedream(text, source);
+      return model::import_pipedream(text, source);
     case TraceFormat::caffe:
-      return import_caffe(text, source);
+      return model::import_caffe(text, source);
     case TraceFormat::unknown:
       break;
   }

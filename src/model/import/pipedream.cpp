@@ -15,7 +15,7 @@
 #include "model/import/formats.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::model {
 namespace {
 
 constexpr std::string_view kSeparator = " -- ";
@@ -121,4 +121,4 @@ Trace import_pipedream(std::string_view text, std::string_view source) {
   return trace;
 }
 
-}  // namespace riffle
+}  // namespace riffle::model

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 
-namespace riffle {
+namespace riffle::model {
 namespace {
 
 constexpr double kLatest = 1e18;  // microseconds; sums and differences stay finite
@@ -101,4 +101,4 @@ TorchEvents read_torch_events(std::string_view text, std::string_view source) {
   return events;
 }
 
-}  // namespace riffle
+}  // namespace riffle::model

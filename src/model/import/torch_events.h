@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace riffle {
+namespace riffle::model {
 
 // Times are microseconds of the profiler's clock.
 struct TorchOp {
@@ -35,4 +35,4 @@ struct TorchEvents {
 
 TorchEvents read_torch_events(std::string_view text, std::string_view source);
 
-}  // namespace riffle
+}  // namespace riffle::model

@@ -22,7 +22,7 @@
 #include "model/import/torch_events.h"
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::model {
 namespace {
 
 constexpr std::string_view kFunction = "autograd::engine::evaluate_function: ";
@@ -192,4 +192,4 @@ Trace import_torch_profiler(std::string_view text, std::string_view source) {
               source);
 }
 
-}  // namespace riffle
+}  // namespace riffle::model

@@ -1,4 +1,5 @@
-// The engines there are, and how each is made.
+// The engines there are, and how each is made. Programs that a launcher starts need only
+// launched_engine(); engine.h says what an engine does.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,13 @@
 #include "riffle/launch_environment.h"
 
 namespace riffle {
+
+// This rank's engine in the job that a launcher (riffle launch, torchrun, mpirun, srun) has
+// started, by the environment it left: shared memory where it says that all ranks are on this host,
+// else whatever reaches them. A process that nobody launched gets a world of its own, of one rank.
+// The job's store, where one is needed, lives as long as the engine. Returns when all ranks have
+// joined; errors are those of read_launch_environment, open_job_store and the engines below.
+std::unique_ptr<Engine> launched_engine(const EngineOptions& options = {});
 
 // Processes of one host over shared memory. Every process of the job makes one, with the same job
 // name and size and a rank of its own.
@@ -21,7 +29,6 @@ struct ShmOptions : EngineOptions {
   // missing.
   Seconds join_timeout{60};
 };
-bool shm_is_available();
 // Returns when all ranks have joined. UsageError for a bad rank or size, a job name in use, or not
 // enough memory.
 std::unique_ptr<Engine> make_shm_engine(const ShmOptions& options);

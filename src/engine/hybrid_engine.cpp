@@ -1,10 +1,10 @@
-#include "engine/host_engine.h"
+#include "engine/hybrid_engine.h"
 
 #include <algorithm>
 
 #include "riffle/error.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 namespace {
 
@@ -14,7 +14,7 @@ constexpr auto longest_sleep = std::chrono::milliseconds(100);
 // Peers take our last messages at once or are found failed.
 constexpr auto longest_goodbye = std::chrono::seconds(2);
 
-Group ranks_of_host(const HostWorld& world) {
+Group ranks_of_host(const HybridWorld& world) {
   std::vector<Rank> ranks;
   for (std::size_t r = 0; r < world.hosts.size(); ++r)
     if (world.segments[r] != nullptr &&
@@ -23,7 +23,7 @@ Group ranks_of_host(const HostWorld& world) {
   return Group(std::move(ranks));
 }
 
-std::vector<Mailbox::Peer> peers_of(const HostWorld& world, const Layout& layout) {
+std::vector<Mailbox::Peer> peers_of(const HybridWorld& world, const Layout& layout) {
   const auto ring = [&](Rank from, Rank to) {
     return reinterpret_cast<Ring*>(world.segments[static_cast<std::size_t>(from)]->base() +
                                    layout.ring(to));
@@ -41,11 +41,11 @@ std::vector<Mailbox::Peer> peers_of(const HostWorld& world, const Layout& layout
 
 }  // namespace
 
-HostEngine::HostEngine(HostWorld world)
+HybridEngine::HybridEngine(HybridWorld world)
     : world_(std::move(world)),
       layout_{.size = size()},
       host_ranks_(ranks_of_host(world_)),
-      crowded_(riffle::crowded(host_ranks_.size())),
+      crowded_(engine::crowded(host_ranks_.size())),
       heap_(*world_.segments[static_cast<std::size_t>(world_.self)], layout_.heap()) {
   std::vector<SegmentHeader*> headers;
   headers.reserve(world_.segments.size());
@@ -66,14 +66,14 @@ HostEngine::HostEngine(HostWorld world)
   running_.store(pump_.get());
 }
 
-HostEngine::~HostEngine() {
+HybridEngine::~HybridEngine() {
   leave();
   running_.store(nullptr);
   pump_.reset();
 }
 
 // What was sent must be there before anybody hears that we are gone.
-void HostEngine::leave() {
+void HybridEngine::leave() {
   if (std::exchange(has_left_, true)) return;
   Rank culprit = -1;
   for (Rank rank = 0; rank < size() && culprit < 0; ++rank)
@@ -88,50 +88,50 @@ void HostEngine::leave() {
   if (world_.beacon != nullptr) liveness_->leave();
 }
 
-bool HostEngine::near(Rank rank) const {
+bool HybridEngine::near(Rank rank) const {
   return world_.segments[static_cast<std::size_t>(rank)] != nullptr;
 }
 
-void HostEngine::wake(Rank rank) {
+void HybridEngine::wake(Rank rank) {
   if (near(rank)) segment(rank).header().mail.ring();
   if (rank != world_.self) return;
   if (Pump* pump = running_.load()) pump->wake();
 }
 
-void HostEngine::wake_own() {
+void HybridEngine::wake_own() {
   SegmentHeader& own = segment(world_.self).header();
   for (Bell& bell : own.bells) bell.ring();
   own.mail.ring();
   if (Pump* pump = running_.load()) pump->wake();
 }
 
-const Segment& HostEngine::segment(Rank rank) const {
+const Segment& HybridEngine::segment(Rank rank) const {
   return *world_.segments[static_cast<std::size_t>(rank)];
 }
 
-Rank HostEngine::checked(Rank rank) const {
+Rank HybridEngine::checked(Rank rank) const {
   if (rank < 0 || rank >= size()) usage_error("rank {} is outside a world of {}", rank, size());
   return rank;
 }
 
-const std::string& HostEngine::host(Rank rank) const {
+const std::string& HybridEngine::host(Rank rank) const {
   return world_.hosts[static_cast<std::size_t>(checked(rank))];
 }
 
-std::optional<CommFailure> HostEngine::failure(Rank rank) const {
+std::optional<CommFailure> HybridEngine::failure(Rank rank) const {
   return liveness_->failure(checked(rank));
 }
 
-void HostEngine::mark_failed(Rank rank, CommFailure failure) {
+void HybridEngine::mark_failed(Rank rank, CommFailure failure) {
   liveness_->mark_failed(checked(rank), failure);
 }
 
-void HostEngine::fail(Rank rank, CommFailure failure, const CommContext& context,
-                      std::string_view detail) const {
+void HybridEngine::fail(Rank rank, CommFailure failure, const CommContext& context,
+                        std::string_view detail) const {
   throw CommError(failure, rank, world_.hosts[static_cast<std::size_t>(rank)], context, detail);
 }
 
-void HostEngine::throw_failed(std::span<const Rank> ranks, const CommContext& context) const {
+void HybridEngine::throw_failed(std::span<const Rank> ranks, const CommContext& context) const {
   for (const Rank rank : ranks) {
     const auto failed = failure(rank);
     if (!failed) continue;
@@ -149,8 +149,8 @@ void HostEngine::throw_failed(std::span<const Rank> ranks, const CommContext& co
 
 // `also` are watched besides how.watch; the first of them is named when time runs out.
 template <typename Sleep>
-void HostEngine::wait_on(const Sleep& sleep, Ready ready, std::span<const Rank> also,
-                         const Wait& how) {
+void HybridEngine::wait_on(const Sleep& sleep, Ready ready, std::span<const Rank> also,
+                           const Wait& how) {
   const auto failed = [&](Rank rank) { return failure(rank).has_value(); };
   const auto broke = [&](Rank rank) { return liveness_->broken(rank); };
   while (true) {
@@ -173,16 +173,16 @@ void HostEngine::wait_on(const Sleep& sleep, Ready ready, std::span<const Rank> 
 
 // ---------------------------------------------------------------------------- messages
 
-Request HostEngine::send(Rank to, Tag tag, std::span<const std::byte> data) {
+Request HybridEngine::send(Rank to, Tag tag, std::span<const std::byte> data) {
   return Request(mailbox_->send(checked(to), tag, data));
 }
 
-Request HostEngine::receive(Rank from, Tag tag, std::span<std::byte> data) {
+Request HybridEngine::receive(Rank from, Tag tag, std::span<std::byte> data) {
   return Request(mailbox_->receive(checked(from), tag, data));
 }
 
 // Whether the request is done, throwing where it ended otherwise; it is empty afterwards.
-bool HostEngine::finish(Request& request, const CommContext& context) {
+bool HybridEngine::finish(Request& request, const CommContext& context) {
   const Mailbox::State state = mailbox_->take(request.id());
   if (state.outcome == Mailbox::Outcome::pending) {
     if (!failure(state.peer)) return false;
@@ -199,17 +199,17 @@ bool HostEngine::finish(Request& request, const CommContext& context) {
   return true;
 }
 
-bool HostEngine::test(Request& request) {
+bool HybridEngine::test(Request& request) {
   if (request.empty()) return true;
   mailbox_->progress();
   return finish(request, {.operation = "test"});
 }
 
-void HostEngine::wait(Request& request, const Wait& how) {
+void HybridEngine::wait(Request& request, const Wait& how) {
   if (!request.empty()) wait_any(std::span(&request, 1), how);
 }
 
-std::size_t HostEngine::wait_any(std::span<Request> requests, const Wait& how) {
+std::size_t HybridEngine::wait_any(std::span<Request> requests, const Wait& how) {
   std::vector<Rank> peers;
   for (const Request& request : requests)
     if (!request.empty()) peers.push_back(mailbox_->peer(request.id()));
@@ -234,7 +234,7 @@ std::size_t HostEngine::wait_any(std::span<Request> requests, const Wait& how) {
   return 0;
 }
 
-void HostEngine::await_any(std::span<const Request> requests, const Wait& how) {
+void HybridEngine::await_any(std::span<const Request> requests, const Wait& how) {
   RIFFLE_CHECK(!how.watch.empty());
   const auto ready = [&] {
     mailbox_->progress();
@@ -246,30 +246,30 @@ void HostEngine::await_any(std::span<const Request> requests, const Wait& how) {
   wait_for_mail(ready, {}, how);
 }
 
-void HostEngine::cancel(Request& request) noexcept {
+void HybridEngine::cancel(Request& request) noexcept {
   if (!request.empty()) mailbox_->cancel(request.id());
   request = Request();
 }
 
 // ---------------------------------------------------------------------------- memory
 
-Buffer HostEngine::allocate(std::size_t bytes) {
+Buffer HybridEngine::allocate(std::size_t bytes) {
   if (bytes == 0) return {};
   const std::size_t offset = heap_.allocate(bytes);
   return {this, {segment(world_.self).base() + offset, bytes}};
 }
 
-void HostEngine::release(std::span<std::byte> bytes) noexcept {
+void HybridEngine::release(std::span<std::byte> bytes) noexcept {
   heap_.release(static_cast<std::size_t>(bytes.data() - segment(world_.self).base()));
 }
 
-std::byte* HostEngine::board(Rank rank) {
+std::byte* HybridEngine::board(Rank rank) {
   RIFFLE_CHECK(host_ranks_.contains(rank));
   return segment(rank).base() + Layout::board();
 }
 
-std::optional<HostMemory::Location> HostEngine::locate(const std::byte* data,
-                                                       std::size_t bytes) const {
+std::optional<HostMemory::Location> HybridEngine::locate(const std::byte* data,
+                                                         std::size_t bytes) const {
   const Segment& own = segment(world_.self);
   const std::size_t end = own.header().end.load(std::memory_order_relaxed);
   if (data < own.base() || data >= own.base() + end) return std::nullopt;
@@ -278,7 +278,7 @@ std::optional<HostMemory::Location> HostEngine::locate(const std::byte* data,
   return offset;
 }
 
-std::byte* HostEngine::view(Rank rank, Location location, std::size_t bytes) {
+std::byte* HybridEngine::view(Rank rank, Location location, std::size_t bytes) {
   if (!near(checked(rank)))
     fail(rank, CommFailure::mismatch, {.operation = "view"}, "it is on another host");
   const Segment& theirs = segment(rank);
@@ -291,20 +291,20 @@ std::byte* HostEngine::view(Rank rank, Location location, std::size_t bytes) {
 
 // ---------------------------------------------------------------------------- waiting
 
-void HostEngine::ring(std::span<const Rank> ranks, int bell) {
+void HybridEngine::ring(std::span<const Rank> ranks, int bell) {
   full_fence();
   for (const Rank rank : ranks)
     segment(rank).header().bells[static_cast<std::size_t>(bell)].ring_after_fence();
 }
 
-void HostEngine::wait(int bell, Ready ready, const Wait& how) {
+void HybridEngine::wait(int bell, Ready ready, const Wait& how) {
   RIFFLE_CHECK(!how.watch.empty());
   if (look(Patience::of(crowded_ || how.background), ready)) return;
   Bell& rung = segment(world_.self).header().bells[static_cast<std::size_t>(bell)];
   wait_on([&](std::chrono::nanoseconds limit) { rung.sleep(ready, limit); }, ready, {}, how);
 }
 
-void HostEngine::wait_for_mail(Ready ready, std::span<const Rank> also, const Wait& how) {
+void HybridEngine::wait_for_mail(Ready ready, std::span<const Rank> also, const Wait& how) {
   Bell& mail = segment(world_.self).header().mail;
   const Pump::Busy busy(pump_.get());
   const bool patient = !crowded_ && !how.background;
@@ -316,4 +316,4 @@ void HostEngine::wait_for_mail(Ready ready, std::span<const Rank> also, const Wa
   wait_on(sleep, ready, also, how);
 }
 
-}  // namespace riffle
+}  // namespace riffle::engine

@@ -14,10 +14,12 @@
 #include "engine/segment.h"
 #include "riffle/engine.h"
 
-namespace riffle {
+namespace riffle::engine {
 
 // A world as one rank sees it. Segments may be shared with other engines of this process.
-struct HostWorld {
+struct HybridWorld {
+  // What must outlive all else of the engine.
+  std::shared_ptr<const void> kept = nullptr;
   std::string name;  // of the engine
   Rank self = 0;
   std::vector<std::shared_ptr<Segment>> segments;  // by rank; mapped here, null: on another host
@@ -31,12 +33,12 @@ struct HostWorld {
   std::vector<std::string> beacons = {};
 };
 
-class HostEngine final : public Engine, public HostMemory {
+class HybridEngine final : public Engine, public HostMemory {
  public:
-  explicit HostEngine(HostWorld world);
-  ~HostEngine() override;
-  HostEngine(const HostEngine&) = delete;
-  HostEngine& operator=(const HostEngine&) = delete;
+  explicit HybridEngine(HybridWorld world);
+  ~HybridEngine() override;
+  HybridEngine(const HybridEngine&) = delete;
+  HybridEngine& operator=(const HybridEngine&) = delete;
 
   [[nodiscard]] std::string_view name() const override { return world_.name; }
   [[nodiscard]] Rank rank() const override { return world_.self; }
@@ -86,7 +88,7 @@ class HostEngine final : public Engine, public HostMemory {
   bool finish(Request& request, const CommContext& context);
   [[nodiscard]] Rank checked(Rank rank) const;
 
-  HostWorld world_;
+  HybridWorld world_;
   Layout layout_;
   Group host_ranks_;
   bool crowded_;
@@ -99,4 +101,4 @@ class HostEngine final : public Engine, public HostMemory {
   std::atomic<Pump*> running_ = nullptr;  // the same, once other threads may look at it
 };
 
-}  // namespace riffle
+}  // namespace riffle::engine
