@@ -1,5 +1,6 @@
 # `cmake --install build/release --prefix P`: headers, libraries and what find_package(riffle) reads.
-# riffle::riffle is all of it; single modules are riffle::model, riffle::simulate and so on.
+# riffle::riffle is all of it but torch; single modules are riffle::model, riffle::simulate and so on.
+# riffle::torch, where it was built, is the component `torch`, since it needs libtorch.
 include(CMakePackageConfigHelpers)
 find_package(ucx QUIET)
 set(RIFFLE_HAS_UCX OFF)
@@ -17,7 +18,18 @@ foreach(name IN LISTS modules ITEMS riffle)
 endforeach()
 
 set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/riffle)
-install(DIRECTORY include/riffle DESTINATION include COMPONENT development)
+install(DIRECTORY include/riffle DESTINATION include COMPONENT development
+        PATTERN torch.h EXCLUDE)
+set(RIFFLE_HAS_TORCH OFF)
+if(TARGET riffle_torch)
+  set(RIFFLE_HAS_TORCH ON)
+  set_target_properties(riffle_torch PROPERTIES EXPORT_NAME torch)
+  install(TARGETS riffle_torch EXPORT riffle-torch COMPONENT development)
+  install(FILES include/riffle/torch.h DESTINATION include/riffle COMPONENT development)
+  install(EXPORT riffle-torch NAMESPACE riffle:: FILE riffle-torch-targets.cmake
+          DESTINATION ${folder} COMPONENT development)
+  install(FILES cmake/RiffleLibtorch.cmake DESTINATION ${folder} COMPONENT development)
+endif()
 install(EXPORT riffle NAMESPACE riffle:: FILE riffle-targets.cmake DESTINATION ${folder}
         COMPONENT development)
 configure_package_config_file(cmake/riffle-config.cmake.in riffle-config.cmake

@@ -2,17 +2,13 @@
 // framework. This is also all that an adapter for a framework does.
 //
 //   riffle launch -n 4 -- regression sesgd        (or torchrun --no-python, mpirun, srun; or alone)
-#include <riffle/engines.h>
-#include <riffle/error.h>
-#include <riffle/launch_environment.h>
 #include <riffle/random.h>
-#include <riffle/session.h>
+#include <riffle/riffle.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <memory>
 
 namespace {
 
@@ -45,19 +41,6 @@ Vector gradient_of(const float* weights, int rank, riffle::Step step) {
     for (std::size_t i = 0; i < x.size(); ++i) gradient[i] += 2 * error * x[i] / kBatch;
   }
   return gradient;
-}
-
-std::unique_ptr<riffle::Engine> make_engine() {
-  const auto environment = riffle::read_launch_environment(riffle::process_environment());
-  riffle::ShmOptions options;
-  if (environment) {
-    options.job = environment->job;
-    options.rank = environment->rank;
-    options.size = environment->size;
-  } else {
-    options.job = "regression-alone";
-  }
-  return riffle::make_shm_engine(options);
 }
 
 float* floats(const riffle::Elements& elements) {
@@ -119,7 +102,7 @@ class Model {
 
 int main(int argc, char** argv) {
   try {
-    const auto engine = make_engine();
+    const auto engine = riffle::launched_engine();
     Model model(*engine, argc > 1 ? argv[1] : "bsp");
     for (int step = 0; step < kSteps; ++step) model.step();
     const float error = model.finish();

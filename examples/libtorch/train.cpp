@@ -4,25 +4,11 @@
 #include <torch/torch.h>
 
 #include <cstdio>
-#include <memory>
 
-#include "riffle/engines.h"
-#include "riffle/error.h"
+#include "riffle/riffle.h"
 #include "riffle/torch.h"
 
 namespace {
-
-std::unique_ptr<riffle::Engine> make_engine() {
-  const auto environment = riffle::read_launch_environment(riffle::process_environment());
-  riffle::ShmOptions options;
-  options.job = "libtorch-example-alone";
-  if (environment) {
-    options.job = environment->job;
-    options.rank = environment->rank;
-    options.size = environment->size;
-  }
-  return riffle::make_shm_engine(options);
-}
 
 struct Batch {
   torch::Tensor x, y;
@@ -38,7 +24,7 @@ Batch digits(std::uint64_t seed, int count) {
 }
 
 int train(const char* strategy) {
-  const auto engine = make_engine();
+  const auto engine = riffle::launched_engine();
   torch::manual_seed(0);
   torch::nn::Sequential model(torch::nn::Linear(64, 64), torch::nn::ReLU(),
                               torch::nn::Linear(64, 10));

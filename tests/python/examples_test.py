@@ -1,5 +1,6 @@
 """Every example runs on two workers and learns; the C++ one as a project of its own."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -71,6 +72,22 @@ class Examples(Example):
                 self.assertIn(f"2 workers, {strategy}", launch(build / "regression", strategy))
             targets = next(prefix.rglob("riffle-targets.cmake")).read_text()
             self.assertNotIn(str(ROOT), targets)
+
+    @unittest.skipUnless((BUILD / "bin/libtorch_example").exists(), "built without torch")
+    def test_installed_torch_package(self):
+        with tempfile.TemporaryDirectory() as folder:
+            prefix, build = Path(folder) / "prefix", Path(folder) / "build"
+            run("cmake", "--install", BUILD, "--prefix", prefix, "--component", "development")
+            shutil.copytree(ROOT / "examples" / "libtorch", Path(folder) / "project")
+            configure = ["cmake", "-S", Path(folder) / "project", "-B", build, "-G", "Ninja"]
+            torch = importlib.util.find_spec("torch").submodule_search_locations[0]
+            run(*configure, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DRIFFLE_TORCH={torch}")
+            run("cmake", "--build", build)
+            out = launch(build / "libtorch_example", "wfbp")
+            self.assertGreater(self.figure(r"2 workers: accuracy ([\d.]+)%", out), 95)
+            targets = next(prefix.rglob("riffle-torch-targets.cmake")).read_text()
+            self.assertNotIn(str(ROOT), targets)
+            self.assertNotIn(torch, targets)
 
 
 class ExamplesLong(Example):
