@@ -57,7 +57,8 @@ class Steps:
         self._pending = False  # a backward has not been followed by the end of its step
         self._watch = GradientWatch(self._parameters)
         self._stepped: set[PartialOptimizer] = set()
-        self._postponed: dict[int, dict[PartialOptimizer, Groups]] = {}
+        # Of updates that are left to the next forward. Not by bucket: buckets may change till then.
+        self._postponed: dict[PartialOptimizer, Groups] = {}
         self._fresh: set[int] = set()  # buckets that forward may use
         self._restore: Callable[[], None] | None = None
         self._states: dict[int, list[int]] = {}
@@ -202,7 +203,7 @@ class Steps:
         left_out = []
         for bucket in self._buckets_of(optimizer):
             if not self.core.before_step(bucket):
-                self._postponed.setdefault(bucket, {})[optimizer] = optimizer.hyperparameters()
+                self._postponed[optimizer] = optimizer.hyperparameters()
                 left_out.append(bucket)
             elif self.core.is_stepped(bucket):
                 left_out.append(bucket)
@@ -225,9 +226,9 @@ class Steps:
 
     def _end_step(self) -> None:
         """Also where no update was made, as after an overflow in mixed precision."""
-        for bucket in self._postponed:
-            for i in self.core.parameters_of(bucket):
-                self._parameters[i].grad = None  # its memory is still needed
+        if self.core.postpones:
+            for p in self._parameters:
+                p.grad = None  # its memory is still needed
         self._check_in_place()
         if self.core.keeps_state:
             self._share_state()
@@ -301,7 +302,7 @@ class Steps:
         for i in used:
             self._parameters[i].grad = self._gradient_views[i]
         chosen = {self._parameters[i] for i in used}
-        for optimizer, hyperparameters in self._postponed.pop(bucket, {}).items():
+        for optimizer, hyperparameters in self._postponed.items():
             optimizer.update(chosen, hyperparameters)
         for i in used:
             self._parameters[i].grad = None

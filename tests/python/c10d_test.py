@@ -44,21 +44,23 @@ class Halves(riffle.Strategy):
 
     def program(self, step, world, buckets):
         ranks = world.ranks[step % 2 :] + world.ranks[: step % 2]
-        program = riffle.Program()
+        program = riffle.schedule.Program()
         for collective, at, due in (
-            ("reduce_scatter", "bucket_ready", riffle.before_step()),
-            ("all_gather", "step_done", riffle.before_forward()),
+            ("reduce_scatter", "bucket_ready", riffle.schedule.before_step()),
+            ("all_gather", "step_done", riffle.schedule.before_forward()),
         ):
             for bucket in buckets:
                 for i in range(0, len(ranks), 2):
                     pair = sorted(ranks[i : i + 2])
                     program.add(
-                        riffle.Exchange(bucket.id, pair, collective=collective, start=at, due=due)
+                        riffle.schedule.Exchange(
+                            bucket.id, pair, collective=collective, start=at, due=due
+                        )
                     )
         return program
 
     def traits(self, world):
-        return riffle.Traits(period=2)
+        return riffle.schedule.Traits(period=2)
 
 
 def steps(model, optimizer, rank, first, last):

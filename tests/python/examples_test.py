@@ -89,7 +89,7 @@ class Examples(Example):
             run(*configure, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DRIFFLE_TORCH={torch}")
             run("cmake", "--build", build)
             out = launch(build / "libtorch_example", "wfbp")
-            self.assertGreater(self.figure(r"2 workers: accuracy ([\d.]+)%", out), 95)
+            self.assertGreater(self.figure(r"4 workers: accuracy ([\d.]+)%", out), 95)
             targets = next(prefix.rglob("riffle-torch-targets.cmake")).read_text()
             self.assertNotIn(str(ROOT), targets)
             self.assertNotIn(torch, targets)
