@@ -11,14 +11,15 @@ constexpr double kSlack = 1e-12;
 }  // namespace
 
 void FairRates::set_route(int stream, double cap, std::span<const int> links) {
-  Route& route = routes_[stream];
+  if (stream >= static_cast<int>(rate_.size())) rate_.resize(streams_.size(), 0);
+  Route& route = streams_[stream].route;
   route.cap = cap;
   route.uses = static_cast<int>(links.size());
   for (int u = 0; u < route.uses; ++u) route.use[u].link = links[u];
 }
 
 bool FairRates::weigh(int stream, int flows) {
-  Route& route = routes_[stream];
+  Route& route = streams_[stream].route;
   if (flows == 0) {
     if (route.attached) detach(stream);
     return false;
@@ -27,7 +28,7 @@ bool FairRates::weigh(int stream, int flows) {
   const bool fresh = !route.attached;
   if (fresh) attach(stream, flows);
   for (int u = 0; u < route.uses; ++u) {
-    const Use& use = route.use[u];
+    const Route::Use& use = route.use[u];
     on_[use.link].streams[use.position].weight = flows;
     link_changed(use.link);
   }
@@ -35,7 +36,7 @@ bool FairRates::weigh(int stream, int flows) {
 }
 
 void FairRates::attach(int stream, int flows) {
-  Route& route = routes_[stream];
+  Route& route = streams_[stream].route;
   route.attached = true;
   rate_[stream] = 0;  // until the levels are known
   for (int u = 0; u < route.uses; ++u) {
@@ -51,13 +52,13 @@ void FairRates::attach(int stream, int flows) {
 }
 
 void FairRates::detach(int stream) {
-  Route& route = routes_[stream];
+  Route& route = streams_[stream].route;
   route.attached = false;
   for (int u = 0; u < route.uses; ++u) {
     auto& list = on_[route.use[u].link].streams;
     const int hole = route.use[u].position;
     list[hole] = list.back();
-    routes_[list[hole].stream].use[list[hole].which].position = hole;
+    streams_[list[hole].stream].route.use[list[hole].which].position = hole;
     list.pop_back();
     link_changed(route.use[u].link);
   }
@@ -100,7 +101,7 @@ void FairRates::spread(int link, double before, double after) {
       tell(member.other);
       continue;
     }
-    const Route& route = routes_[member.stream];
+    const Route& route = streams_[member.stream].route;
     for (int u = 0; u < route.uses; ++u)
       if (u != member.which) tell(route.use[u].link);
   }
@@ -108,7 +109,7 @@ void FairRates::spread(int link, double before, double after) {
 
 double FairRates::offer_elsewhere(const Member& member) const {
   if (member.other >= 0) return std::min(member.cap, level_[member.other]);
-  const Route& route = routes_[member.stream];
+  const Route& route = streams_[member.stream].route;
   double offer = member.cap;
   for (int u = 0; u < route.uses; ++u)
     if (u != member.which) offer = std::min(offer, level_[route.use[u].link]);

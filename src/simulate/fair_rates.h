@@ -8,32 +8,20 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <vector>
 
-#include "simulate/links.h"
+#include "simulate/stream.h"
 
 namespace riffle::simulator {
 
 class FairRates {
  public:
-  explicit FairRates(const Links& links)
-      : links_(links), on_(links.count()), level_(links.count(), kNever) {}
+  FairRates(const Links& links, std::vector<Stream>& streams)
+      : links_(links), streams_(streams), on_(links.count()), level_(links.count(), kNever) {}
 
-  // One more stream, numbered from zero.
-  void add() {
-    routes_.emplace_back();
-    rate_.push_back(0);
-  }
-  // Where a stream that is not attached goes, and the most it can take.
+  // Where a stream goes that is not attached.
   void set_route(int stream, double cap, std::span<const int> links);
-  [[nodiscard]] double cap(int stream) const { return routes_[stream].cap; }
-  // Some link on its way is shared; the rate of others is their cap for good.
-  [[nodiscard]] bool shares(int stream) const { return routes_[stream].uses > 0; }
-  // On its links: it shares them and has flows.
-  [[nodiscard]] bool attached(int stream) const { return routes_[stream].attached; }
-
   // How many flows the links count. True where the stream is attached by it: its rate is zero until
   // it is known.
   bool weigh(int stream, int flows);
@@ -45,7 +33,7 @@ class FairRates {
   }
   // Asks for the stream's rate once more.
   void ask(int stream) {
-    Route& route = routes_[stream];
+    Route& route = streams_[stream].route;
     if (route.asked) return;
     route.asked = true;
     asked_.push_back(stream);
@@ -57,26 +45,16 @@ class FairRates {
   void settle(const Tell& tell) {
     settle_levels();
     for (const int stream : asked_) {
-      routes_[stream].asked = false;
-      if (!routes_[stream].attached) continue;
-      rate_[stream] = least_level(routes_[stream]);
+      Route& route = streams_[stream].route;
+      route.asked = false;
+      if (!route.attached) continue;
+      rate_[stream] = least_level(route);
       tell(stream, rate_[stream]);
     }
     asked_.clear();
   }
 
  private:
-  struct Use {
-    int link = 0;
-    int position = 0;  // in the link's list of streams
-  };
-  struct Route {
-    double cap = kNever;
-    int uses = 0;
-    bool attached = false;
-    bool asked = false;
-    std::array<Use, kMostLinks> use{};
-  };
   // A stream on a link, with what the link's level depends on.
   struct Member {
     double cap = 0;
@@ -103,8 +81,8 @@ class FairRates {
   }
 
   const Links& links_;
-  std::vector<Route> routes_;
-  std::vector<double> rate_;  // of attached streams
+  std::vector<Stream>& streams_;
+  std::vector<double> rate_;  // of streams, once more: looked up often
   std::vector<OnLink> on_;
   std::vector<double> level_;                      // of each link
   std::vector<int> dirty_;                         // links

@@ -34,10 +34,10 @@ bool Ports::enter(int id, int way, double now) {
   for (int other = flow.port_next[way]; other >= 0; other = flows_[other].port_next[way]) {
     const int stream_id = flows_[other].stream;
     Stream& stream = streams_[stream_id];
-    full = full || (stream.rate > part && !streams_.rates().shares(stream_id));
+    full = full || (stream.route.uses == 0 && stream.rate > part);
     if (part >= stream.safe) continue;
     stream.safe = part;
-    if (streams_.rates().attached(stream_id)) streams_.rates().ask(stream_id);
+    if (stream.route.attached) streams_.rates().ask(stream_id);
   }
   if (full) crowd(link, now);
   return full;

@@ -6,7 +6,6 @@ namespace riffle::simulator {
 
 int Streams::add() {
   streams_.emplace_back();
-  rates_.add();
   return static_cast<int>(streams_.size()) - 1;
 }
 

@@ -1,5 +1,4 @@
-// Streams: each serves its flows alike, at one rate. A flow ends when its stream has served each of
-// its flows the flow's bytes more than at its start.
+// The streams there are: flows join and leave them, rates change, and their ends are scheduled.
 #pragma once
 
 #include <vector>
@@ -11,32 +10,10 @@
 
 namespace riffle::simulator {
 
-struct Stream {
-  // Flows that end together.
-  struct Entry {
-    double tag = 0;
-    int first = 0;
-    int last = 0;
-    int flows = 0;
-  };
-
-  double rate = 0;    // of each flow
-  double served = 0;  // bytes, of each flow, up to `last`
-  double last = 0;
-  double scheduled = kNever;  // the event that counts; earlier ones are ignored
-  double safe = kNever;       // up to this rate its flows crowd no worker's link
-  int weight = 0;             // flows as links count them
-  int path = 0;
-  bool single = false;
-  bool touched = false;
-  std::vector<Entry> entries;  // ascending tags, from `head` on
-  std::size_t head = 0;
-};
-
 class Streams {
  public:
   Streams(const Links& links, const Paths& paths, Flows& flows, EventQueue& queue)
-      : paths_(paths), flows_(flows), queue_(queue), rates_(links) {}
+      : paths_(paths), flows_(flows), queue_(queue), rates_(links, streams_) {}
 
   [[nodiscard]] Stream& operator[](int stream) { return streams_[stream]; }
   [[nodiscard]] const Stream& operator[](int stream) const { return streams_[stream]; }
@@ -91,8 +68,8 @@ class Streams {
   const Paths& paths_;
   Flows& flows_;
   EventQueue& queue_;
-  FairRates rates_;
   std::vector<Stream> streams_;
+  FairRates rates_;
   std::vector<int> free_singles_;
   std::vector<int> touched_;
   std::int64_t rate_changes_ = 0;
