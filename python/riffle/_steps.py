@@ -368,6 +368,12 @@ class Steps:
         for p in self._parameters:
             p.grad = None
         self._make_views()
+        # Updates that are still to be made were put down by the old buckets, all of them at once.
+        then = {o: groups for of in self._postponed.values() for o, groups in of.items()}
+        self._postponed.clear()
+        for optimizer, groups in then.items():
+            for bucket in self._buckets_of(optimizer):
+                self._postponed.setdefault(bucket, {})[optimizer] = groups
         if self._forward is not None:
             self._forward.remove()
             self._forward = self._make_forward_waits()

@@ -5,6 +5,7 @@ of `in_lockstep`. Weights are taken before finish(), which would make workers eq
 """
 
 import threading
+import time
 import unittest
 from contextlib import contextmanager, nullcontext
 
@@ -218,6 +219,47 @@ class Checkpointed(torch.nn.Module):
         return torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=False)
 
 
+class Slow(torch.nn.Module):
+    """Gradients arrive late one after the other, so that merging layers does not pay."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = perceptron()
+        for layer in self.inner:
+            layer.register_full_backward_hook(lambda *_: time.sleep(0.005))
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def with_other_buckets(engine, spec, cluster):
+    """The weights, and the number of buckets before and after times were measured."""
+    model = Slow()
+    optimizer = momentum(model.parameters())
+    # The rate of an update that is still to be made is that of its step.
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.8)
+    with sync(model, optimizer, (engine, spec, {"cluster": cluster})) as session:
+        before = len(session.core.buckets)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss_of(model, batch(engine.rank, step)).backward()
+            optimizer.step()
+            schedule.step()
+        after = len(session.core.buckets)
+    return flat(model), before, after
+
+
+def scheduled(model, loss, how):
+    optimizer = momentum(model.parameters())
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.8)
+    with sync(model, optimizer, how):
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss(step).backward()
+            optimizer.step()
+            schedule.step()
+
+
 class Loops(unittest.TestCase):
     def same_as_one_worker(self, loop, specs=EXACT, make_model=perceptron, workers=2):
         right = on_one_worker(workers, loop, make_model)
@@ -241,6 +283,13 @@ class Loops(unittest.TestCase):
     def test_odd_models(self):
         self.same_as_one_worker(plain, EXACT, Odd)
         self.same_as_one_worker(plain, EXACT, Checkpointed)
+
+    def test_buckets_change_while_updates_wait(self):
+        right = on_one_worker(2, scheduled)
+        cluster = "flat:2,latency=1ms,bandwidth=10Gbps"
+        for weights, before, after in run(2, with_other_buckets, "dear:bucket=optimal", cluster):
+            self.assertGreater(after, before)
+            self.assertLessEqual(distance(weights, right), BOUND)
 
     def test_compiled_models(self):
         self.same_as_one_worker(plain, EXACT, Compiled)
