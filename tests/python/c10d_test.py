@@ -219,7 +219,7 @@ def stopped(rank, folder, spec):
         steps(model, optimizer, rank, 0, 3)
         began = time.monotonic()
         if rank == 1:
-            time.sleep(20)
+            time.sleep(100)
             return None
         try:
             steps(model, optimizer, rank, 3, 9)
@@ -303,12 +303,12 @@ class C10d(unittest.TestCase):
             with self.subTest(spec=spec):
                 with tempfile.TemporaryDirectory() as folder:
                     workers = [start(stopped, rank, folder, spec) for rank in range(WORKERS)]
-                    answers = gather(workers, 60)
+                    silent = workers.pop(1)
+                    answers = gather(workers, 80)
+                    gather([silent], 0)
                 direct = 0
-                for rank, (fine, found) in enumerate(answers):
+                for rank, (fine, found) in zip((0, 2, 3), answers, strict=True):
                     self.assertTrue(fine, found)
-                    if rank == 1:
-                        continue
                     self.assertNotEqual(found, "no error")
                     message, group, bucket, step, seconds, closing = found
                     self.assertIn(f"in group {group}", message)
@@ -319,7 +319,7 @@ class C10d(unittest.TestCase):
                     if 1 in group and bucket >= 0:
                         self.assertIn(f"bucket {bucket}", message)
                         direct += 1
-                    self.assertLess(seconds + closing, 18, message)  # 2 s, on a busy machine
+                    self.assertLess(seconds + closing, 60, message)  # 2 s; machines may be busy
                 self.assertGreaterEqual(direct, 1, "nobody waited for rank 1 itself")
 
 
