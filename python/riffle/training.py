@@ -65,6 +65,7 @@ def sync(
     sense_window: int = 20,
     record: bool = False,
     timeout: float = 600.0,
+    failure_timeout: float | None = None,
 ) -> Session:
     """Trains `model` on all workers of the job: the loop in the `with` block stays as it was.
 
@@ -86,9 +87,11 @@ def sync(
     sense_window: after so many steps workers tell each other what they have seen.
     record: keep a timeline.
     timeout: seconds that any wait may take.
+    failure_timeout: seconds that a worker may be silent before it counts as failed, where `engine`
+        is not given; default: RIFFLE_FAILURE_TIMEOUT, else 10.
     """
     optimizers = list(optimizer) if isinstance(optimizer, Sequence) else [optimizer]
-    engine = engine or _core.launched_engine()
+    engine = engine or _core.launched_engine(failure_timeout)
     if isinstance(cluster, str):
         cluster = Cluster(cluster)
     chosen = _choose(strategy, model, cluster)

@@ -72,7 +72,4 @@ class Toy {
   std::unique_ptr<Session> session_;
 };
 
-// The weights of all workers after so many steps, one after the other.
-std::vector<Vector> train_all(int workers, const std::function<Vector(Engine&)>& body);
-
 }  // namespace riffle::test
