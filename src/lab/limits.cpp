@@ -11,9 +11,9 @@ namespace riffle::lab {
 
 namespace {
 
-// Measured (docs/lab.md): a packet's way through kernel and switch takes some 25 us that are taken
-// off, and varies by as much; a latency must be well above. More hosts than this share of a core
-// wait for each other's turn.
+// Estimates from one machine of two cores, not yet a measured boundary: a packet's way through
+// kernel and switch takes some 25 us that are taken off, and varies by as much; a latency must be
+// well above. More hosts than this share of a core wait for each other's turn.
 constexpr Seconds least_latency = microseconds(500);
 constexpr double hosts_per_core = 4;
 // What hosts may send together, payload, for each core.
