@@ -24,7 +24,7 @@ import torch.distributed as dist
 from riffle import _core
 from riffle._collectives import Operation, all_gather, all_reduce, reduce_scatter, send_around
 from riffle._core import Cluster, CommError, Flight
-from riffle._tensor_memory import Elements, TensorMemory, bytes_of
+from riffle._tensor_memory import TensorMemory, TensorView, bytes_of
 
 MOST_GROUPS = 64
 
@@ -102,7 +102,7 @@ class ProcessGroupExchanger(TensorMemory):
     def broadcast_tensor(self, tensor: torch.Tensor) -> None:
         self._for_all(dist.broadcast, tensor.detach(), self._root())
 
-    def broadcast(self, values: Elements) -> None:
+    def broadcast(self, values: TensorView) -> None:
         self.broadcast_tensor(self.tensor(values))
 
     def all_reduce(self, values: list[float], mean: bool) -> list[float]:
@@ -110,7 +110,7 @@ class ProcessGroupExchanger(TensorMemory):
         self._for_all(dist.all_reduce, tensor)
         return (tensor / self.size if mean else tensor).tolist()
 
-    def average(self, values: Elements) -> None:
+    def average(self, values: TensorView) -> None:
         self.average_tensor(self.tensor(values))
 
     @torch.no_grad()

@@ -24,11 +24,11 @@ CommContext context_of(const Flight& flight) {
 }  // namespace
 
 Dispatcher::Dispatcher(Engine& engine, std::function<void(Flight&)> run, Seconds timeout,
-                       Notices& notices, Recorder& recorder)
+                       PeerMonitor& monitor, Recorder& recorder)
     : engine_(engine),
       run_(std::move(run)),
       timeout_(timeout),
-      notices_(notices),
+      monitor_(monitor),
       recorder_(recorder) {}
 
 Dispatcher::~Dispatcher() {
@@ -70,7 +70,7 @@ void Dispatcher::look_at_running(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (const FlightPtr& flight : running) {
     try {
-      notices_.check(context_of(*flight));
+      monitor_.check(context_of(*flight));
     } catch (const CommError&) {
       fail(std::current_exception());
     }
@@ -118,7 +118,7 @@ void Dispatcher::run(Lane& lane) {
       run_(*lane.running);
       recorder_.exchange(lane.running->exchange, lane.running->id.step, lane.running->sent, start);
     } catch (const CommError& caught) {
-      error = std::make_exception_ptr(notices_.first_cause(caught));
+      error = std::make_exception_ptr(monitor_.first_cause(caught));
     } catch (...) {
       error = std::current_exception();
     }
@@ -148,7 +148,7 @@ void Dispatcher::wait(Flight& flight) {
     if (error_ || flight.stage == Flight::Stage::done) break;
     lock.unlock();
     try {
-      notices_.check(context_of(flight));
+      monitor_.check(context_of(flight));
       if (Clock::now() > deadline)
         throw CommError(CommFailure::timed_out, -1, "", context_of(flight),
                         fmt::format("no end within {}", print(timeout_)));

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "runtime/flight.h"
-#include "runtime/notices.h"
+#include "runtime/peer_monitor.h"
 #include "runtime/recorder.h"
 
 namespace riffle::runtime {
@@ -20,8 +20,8 @@ namespace riffle::runtime {
 class Dispatcher {
  public:
   // `run` makes the collectives of a flight; `timeout` is that of one wait.
-  Dispatcher(Engine& engine, std::function<void(Flight&)> run, Seconds timeout, Notices& notices,
-             Recorder& recorder);
+  Dispatcher(Engine& engine, std::function<void(Flight&)> run, Seconds timeout,
+             PeerMonitor& monitor, Recorder& recorder);
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
@@ -56,7 +56,7 @@ class Dispatcher {
   Engine& engine_;
   std::function<void(Flight&)> run_;
   Seconds timeout_;
-  Notices& notices_;
+  PeerMonitor& monitor_;
   Recorder& recorder_;
 
   std::mutex mutex_;

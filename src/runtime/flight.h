@@ -22,10 +22,10 @@ struct Flight : schedule::Flight {
   Bytes sent{};  // by this rank, as the cost model counts
   std::atomic<Stage> stage = Stage::planned;
 
-  Parts parts{};                 // of what travels
-  std::vector<Elements> data{};  // what travels: the bucket's memory, or `travelling`
-  Flat travelling{};             // unless in place
-  Flat own{};                    // the snapshot, for `correct`
+  Parts parts{};                   // of what travels
+  std::vector<TensorView> data{};  // what travels: the bucket's memory, or `travelling`
+  Flat travelling{};               // unless in place
+  Flat own{};                      // the snapshot, for `correct`
 };
 using FlightPtr = std::shared_ptr<Flight>;
 

@@ -15,7 +15,7 @@ namespace {
 void add_up(const std::unique_ptr<Engine>& engine) {
   Collectives collectives(*engine);
   float sum = static_cast<float>(engine->rank() + 1);
-  collectives.all_reduce(Membership::all(engine->size()).ranks, elements(std::span(&sum, 1)),
+  collectives.all_reduce(Membership::all(engine->size()).ranks, tensor_view(std::span(&sum, 1)),
                          {.reduction = Reduction::sum});
   std::set<std::string> hosts;
   for (Rank rank = 0; rank < engine->size(); ++rank) hosts.insert(engine->host(rank));

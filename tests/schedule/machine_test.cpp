@@ -97,7 +97,7 @@ TEST(Machine, PostponesTheUpdateToTheNextForward) {
   EXPECT_TRUE(machine.stepped(1).empty());
   EXPECT_FALSE(machine.is_postponed(1));
   EXPECT_THAT(riffle::refusal([&] { (void)machine.step_done(); }),
-              testing::HasSubstr("postponed to needed(0)"));
+              testing::HasSubstr("postponed to wait_before_forward(0)"));
 }
 
 TEST(Machine, WithoutPostponingGradientsAreWholeBeforeTheUpdate) {
