@@ -187,9 +187,32 @@ def slow(engine):
     return late, stats.exposed_communication, seconds
 
 
+# Options that cannot be had over a process group, and what is said of each.
+REFUSED = [
+    ("wfbp", {"sense": True}, "sense: over a process group the network cannot be sensed"),
+    ("wfbp", {"sense_window": 5}, "sense: over a process group the network cannot be sensed"),
+    ("bsp:algorithm=ring", {}, "bsp:algorithm=ring: over a process group the library behind it"),
+    ("wfbp", {"failure_timeout": 5.0}, "failure_timeout: the engine is given"),
+]
+
+
+def refused(engine, spec, options):
+    model = perceptron()
+    try:
+        riffle.sync(model, momentum(model.parameters()), spec, engine=engine, **options).close()
+    except riffle.UsageError as error:
+        return str(error)
+    return "taken"
+
+
 def all_of_it(engine):
     group = riffle.c10d()
     return {
+        "refused": [refused(group, spec, options) for spec, options, _ in REFUSED],
+        "taken": [
+            refused(group, "bsp:algorithm=auto", {"cluster": FLAT, "sense": False}),
+            refused(engine, "bsp:algorithm=ring", {"cluster": FLAT, "sense": True}),
+        ],
         "resumed": [resumed(group, spec, cluster) for spec, cluster, _ in RESUMED],
         "types": [
             (trained(engine, spec, mixed_types)[0], trained(group, spec, mixed_types)[0])
@@ -258,6 +281,13 @@ class C10d(unittest.TestCase):
                 for key, value in own.items():
                     self.assertLessEqual(distance(over_group[key], value), 1e-6, key)
                     self.assertEqual(over_group[key].dtype, value.dtype)
+
+    def test_what_cannot_be_had_is_refused_with_the_reason(self):
+        for found in self.of("refused"):
+            for (_, options, why), said in zip(REFUSED, found, strict=True):
+                self.assertIn(why, said, options)
+        for found in self.of("taken"):
+            self.assertEqual(found, ["taken", "taken"])
 
     def test_too_many_groups_run_point_to_point(self):
         for found in self.of("groups"):
