@@ -205,6 +205,13 @@ void bind_flight(py::module_& module) {
       .def_property_readonly(
           "id", [](const Flight& self) { return std::pair(self.id.step, self.id.index); })
       .def_property_readonly("step", [](const Flight& self) { return self.id.step; })
+      .def_property_readonly("after",
+                             [](const Flight& self) {
+                               std::vector<std::pair<Step, int>> all;
+                               for (const auto& [step, index] : self.after)
+                                 all.emplace_back(step, index);
+                               return all;
+                             })
       .def_property_readonly("exchange", [](const Flight& self) { return self.exchange; })
       .def_property_readonly("data", [](const Flight& self) { return list_of(self.data); });
 }

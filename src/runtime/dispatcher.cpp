@@ -46,9 +46,7 @@ void Dispatcher::drain() {
   std::unique_lock lock(mutex_);
   const auto idle = [&] {
     return std::ranges::all_of(lanes_, [](const auto& each) {
-      const Lane& lane = each.second;
-      return lane.running == nullptr &&
-             (lane.queue.empty() || lane.queue.front()->stage != Flight::Stage::started);
+      return each.second.running == nullptr && !may_run(each.second);
     });
   };
   const Deadline moment = after(kMoment);
@@ -101,14 +99,18 @@ void Dispatcher::start(Flight& flight) {
   lanes_.at(flight.exchange.lane).wake.notify_all();
 }
 
+bool Dispatcher::may_run(const Lane& lane) {
+  if (lane.queue.empty() || lane.queue.front()->stage != Flight::Stage::started) return false;
+  return std::ranges::all_of(lane.queue.front()->awaited, [](const FlightPtr& earlier) {
+    return earlier->stage == Flight::Stage::done;
+  });
+}
+
 void Dispatcher::run(Lane& lane) {
   std::unique_lock lock(mutex_);
-  const auto may_run = [&] {
-    return !lane.queue.empty() && lane.queue.front()->stage == Flight::Stage::started;
-  };
   while (true) {
-    lane.wake.wait(lock, [&] { return stopping_ || error_ || may_run(); });
-    if (error_ || !may_run()) break;
+    lane.wake.wait(lock, [&] { return stopping_ || error_ || may_run(lane); });
+    if (error_ || !may_run(lane)) break;
     lane.running = std::move(lane.queue.front());
     lane.queue.pop_front();
     lock.unlock();
@@ -127,8 +129,8 @@ void Dispatcher::run(Lane& lane) {
     if (!error) lane.running->stage = Flight::Stage::done;
     lane.running.reset();
     done_.notify_all();
-    if (error)
-      for (auto& [number, other] : lanes_) other.wake.notify_all();
+    for (auto& [number, other] : lanes_)
+      if (error || may_run(other)) other.wake.notify_all();
   }
 }
 

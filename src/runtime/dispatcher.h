@@ -1,6 +1,6 @@
 // Runs flights: a thread per lane, each strictly in the order they were planned, which is the
-// program's, so that lanes of all ranks agree; lanes do not wait for each other. The first error is
-// kept; nothing is begun after it.
+// program's, so that lanes of all ranks agree; a lane waits for another only where its flight
+// starts from the result of one there. The first error is kept; nothing is begun after it.
 #pragma once
 
 #include <condition_variable>
@@ -48,6 +48,8 @@ class Dispatcher {
     std::condition_variable wake;
     std::thread thread;
   };
+  // Its first flight has started, and so have ended those that it starts from.
+  static bool may_run(const Lane& lane);
   void run(Lane& lane);
   void fail(std::exception_ptr error);
   void give_up();

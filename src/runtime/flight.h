@@ -19,7 +19,8 @@ struct Flight : schedule::Flight {
   Flight() = default;
   explicit Flight(schedule::Flight planned) : schedule::Flight(std::move(planned)) {}
 
-  Bytes sent{};  // by this rank, as the cost model counts
+  Bytes sent{};                                    // by this rank, as the cost model counts
+  std::vector<std::shared_ptr<Flight>> awaited{};  // those of `after`
   std::atomic<Stage> stage = Stage::planned;
 
   Parts parts{};                   // of what travels

@@ -24,6 +24,7 @@ void Steps::begin(Step step, const Program& program, const CostModel& cost, bool
     const Bytes size = payload_bytes(buckets[flight->exchange.bucket], flight->exchange.payload);
     flight->sent = Bytes{std::llround(cost.traffic(flight->exchange, size).bytes)};
     flight->exchange.algorithm = exchanger_.surroundings().algorithm(cost, flight->exchange, size);
+    for (const schedule::FlightId& id : flight->after) flight->awaited.push_back(flights_.at(id));
     flights_.emplace(flight->id, flight);
     exchanger_.plan(flight);
   }

@@ -63,6 +63,25 @@ class Halves(riffle.Strategy):
         return riffle.schedule.Traits(period=2)
 
 
+@riffle.register
+class RowsThenColumns(riffle.Strategy):
+    """the mean of four workers' gradients in two exchanges that are in flight together"""
+
+    name = "rows-then-columns"
+
+    def program(self, step, world, buckets):
+        program = riffle.schedule.Program()
+        for bucket in buckets:
+            for lane, (start_at, groups) in enumerate(
+                (("bucket_ready", ([0, 1], [2, 3])), ("backward_done", ([0, 2], [1, 3])))
+            ):
+                for group in groups:
+                    program.add(
+                        riffle.schedule.Exchange(bucket.id, group, lane=lane, start=start_at)
+                    )
+        return program
+
+
 def steps(model, optimizer, rank, first, last):
     for step in range(first, last):
         optimizer.zero_grad()
@@ -226,6 +245,14 @@ def all_of_it(engine):
                 ("halves", FLAT),
             )
         ],
+        "chained": [
+            trained(by, spec, perceptron)[0]
+            for by, spec in (
+                (engine, "bsp"),
+                (engine, "rows-then-columns"),
+                (group, "rows-then-columns"),
+            )
+        ],
         "told": {spec: told(group, spec) for spec in ("wfbp", PAIRS, "gossip", "dear:bucket=1KiB")},
         "slow": slow(group),
     }
@@ -296,6 +323,12 @@ class C10d(unittest.TestCase):
                     self.assertLessEqual(distance(without[key], value), 1e-12)
                 self.assertGreater(first, 1)
                 self.assertEqual((again, at_last), (0, 0))
+
+    def test_exchanges_start_from_results_of_other_lanes(self):
+        for mean, *chained in self.of("chained"):
+            for found in chained:
+                for key, value in mean.items():
+                    self.assertLessEqual(distance(found[key], value), 1e-12, key)
 
     def test_bytes_are_those_that_are_sent(self):
         sizes = [p.numel() * 8 for p in perceptron().parameters()]
