@@ -156,7 +156,6 @@ class Session {
 
   // --- Layout.
   [[nodiscard]] const BucketPlan& buckets() const;
-  [[nodiscard]] const Trace& trace() const;  // that the buckets were made from; a layer each
   [[nodiscard]] int bucket_of(int parameter) const;
   [[nodiscard]] std::vector<int> parameters_of(int bucket) const;  // ascending
   [[nodiscard]] bool keeps_gradients() const;
@@ -246,8 +245,6 @@ class Session {
   [[nodiscard]] Timeline timeline() const;  // empty unless recorded
   // The same on all ranks; empty where nothing is sensed.
   [[nodiscard]] const std::vector<Sensed>& sensed() const;
-  // "exchange and merge" in words for a log: the strategy, the buckets, where things are kept.
-  [[nodiscard]] std::string describe() const;
 
  private:
   class State;

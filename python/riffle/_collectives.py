@@ -1,19 +1,15 @@
-"""The collectives of an exchange on a torch process group, started without waiting.
-
-`group` is a process group of the members, or None: then messages between them go over the engine's
-own group, each with the number of its flight, so that no group has to be made.
-"""
+"""The collectives of an exchange on a torch process group, started without waiting."""
 
 import datetime
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 
 if TYPE_CHECKING:
-    from riffle._core import Exchange
     from riffle._process_group import C10d
 
 _TAGS = 1 << 20
@@ -57,26 +53,41 @@ class Operation:
             self._finish = None
 
 
-def _bytes(tensors: list[torch.Tensor]) -> int:
-    return sum(t.numel() * t.element_size() for t in tensors)
+@dataclass
+class Call:
+    """One collective of these tensors, in place, as this rank takes part in it."""
+
+    engine: "C10d"
+    group: Any  # of the members; None: messages over the engine's own, so that none has to be made
+    members: list[int]
+    key: tuple[int, int]  # of the flight, which tells its messages from others
+    tensors: list[torch.Tensor]
+
+    @property
+    def place(self) -> int:
+        """This rank's among the members."""
+        return self.members.index(self.engine.rank)
+
+    @property
+    def size(self) -> int:
+        """How many members there are."""
+        return len(self.members)
+
+    @property
+    def bytes(self) -> int:
+        """Of all tensors."""
+        return sum(t.numel() * t.element_size() for t in self.tensors)
 
 
-def all_reduce(
-    engine: "C10d",
-    group: Any,
-    members: list[int],
-    place: int,
-    key: tuple[int, int],
-    tensors: list[torch.Tensor],
-) -> Operation:
+def all_reduce(call: Call) -> Operation:
     """The sum over the members."""
-    size = len(members)
-    if group is not None:
-        works = [dist.all_reduce(t, group=group, async_op=True) for t in tensors]
-        return Operation(works, 2 * (size - 1) * _bytes(tensors) // size)
+    tensors, size, place = call.tensors, call.size, call.place
+    if call.group is not None:
+        works = [dist.all_reduce(t, group=call.group, async_op=True) for t in tensors]
+        return Operation(works, 2 * (size - 1) * call.bytes // size)
     received = [[torch.empty_like(t) for t in tensors] for _ in range(size - 1)]
-    others = [m for m in members if m != members[place]]
-    works = _messages(engine, key, tensors, others, list(zip(others, received, strict=True)))
+    others = [m for m in call.members if m != call.engine.rank]
+    works = _messages(call, tensors, others, list(zip(others, received, strict=True)))
 
     def add_up() -> None:
         # In the order of ranks, so that all members get the same bits.
@@ -87,19 +98,18 @@ def all_reduce(
             for part in parts[1:]:
                 tensor.add_(part)
 
-    return Operation(works, (size - 1) * _bytes(tensors), add_up)
+    return Operation(works, (size - 1) * call.bytes, add_up)
 
 
 def _messages(
-    engine: "C10d",
-    key: tuple[int, int],
+    call: Call,
     sent: list[torch.Tensor],
     to: list[int],
     received: list[tuple[int, list[torch.Tensor]]],
 ) -> list[Any]:
     """Sends all of `sent` to each, receives from each, in one batch."""
-    first = (key[0] * 4099 + key[1]) * 8
-    operations = []
+    first = (call.key[0] * 4099 + call.key[1]) * 8
+    engine, operations = call.engine, []
     for i, tensor in enumerate(sent):
         tag = (first + i) % _TAGS
         for rank in to:
@@ -117,50 +127,36 @@ def _slice(tensor: torch.Tensor, size: int, place: int) -> torch.Tensor:
     return tensor[place * each : (place + 1) * each]
 
 
-def reduce_scatter(
-    engine: "C10d",
-    group: Any,
-    members: list[int],
-    place: int,
-    key: tuple[int, int],
-    tensors: list[torch.Tensor],
-) -> Operation:
+def reduce_scatter(call: Call) -> Operation:
     """The own slice of the sum; what does not divide evenly is summed everywhere.
 
     Only NCCL's own is better than an all-reduce: torch makes Gloo's of one, in other memory, and
     its waits know no deadline.
     """
+    group, size = call.group, call.size
     if group is None or dist.get_backend(group) != "nccl":
-        return all_reduce(engine, group, members, place, key, tensors)
-    size, works = len(members), []
-    for tensor in tensors:
-        own, rest = _slice(tensor, size, place), tensor[tensor.numel() // size * size :]
+        return all_reduce(call)
+    works = []
+    for tensor in call.tensors:
+        own, rest = _slice(tensor, size, call.place), tensor[tensor.numel() // size * size :]
         if own.numel():
             main = tensor[: own.numel() * size]
             works.append(dist.reduce_scatter_tensor(own, main, group=group, async_op=True))
         if rest.numel():
             works.append(dist.all_reduce(rest, group=group, async_op=True))
-    return Operation(works, (size - 1) * _bytes(tensors) // size)
+    return Operation(works, (size - 1) * call.bytes // size)
 
 
-def all_gather(
-    engine: "C10d",
-    group: Any,
-    members: list[int],
-    place: int,
-    key: tuple[int, int],
-    tensors: list[torch.Tensor],
-) -> Operation:
+def all_gather(call: Call) -> Operation:
     """Every slice from its owner."""
-    size = len(members)
-    sent = (size - 1) * _bytes(tensors) // size
-    tensors = [t for t in tensors if t.numel() >= size]
+    group, size, place = call.group, call.size, call.place
+    sent = (size - 1) * call.bytes // size
+    tensors = [t for t in call.tensors if t.numel() >= size]
     own = [_slice(t, size, place) for t in tensors]
     if group is None:
-        others = [(m, [_slice(t, size, i) for t in tensors]) for i, m in enumerate(members)]
+        others = [(m, [_slice(t, size, i) for t in tensors]) for i, m in enumerate(call.members)]
         del others[place]
-        works = _messages(engine, key, own, [m for m, _ in others], others)
-        return Operation(works, sent)
+        return Operation(_messages(call, own, [m for m, _ in others], others), sent)
     works = []
     for tensor, mine in zip(tensors, own, strict=True):
         # NCCL gathers where the values lie; others want memory of their own.
@@ -170,26 +166,19 @@ def all_gather(
     return Operation(works, sent)
 
 
-def send_around(
-    engine: "C10d",
-    exchange: "Exchange",
-    key: tuple[int, int],
-    tensors: list[torch.Tensor],
-    weights: list[float],
-) -> Operation:
+def send_around(call: Call, shift: int, weights: list[float]) -> Operation:
     """The mean of the own values and those of the member `shift` places back."""
-    members = exchange.group
-    place, size = members.index(engine.rank), len(members)
-    back = (place - exchange.shift) % size
-    received = [torch.empty_like(t) for t in tensors]
-    to = members[(place + exchange.shift) % size]
-    if to == members[place]:
+    members, tensors, place, size = call.members, call.tensors, call.place, call.size
+    back = (place - shift) % size
+    if back == place:
         return Operation([], 0)
-    works = _messages(engine, key, tensors, [to], [(members[back], received)])
+    received = [torch.empty_like(t) for t in tensors]
+    to = members[(place + shift) % size]
+    works = _messages(call, tensors, [to], [(members[back], received)])
     total = weights[place] + weights[back]
 
     def join() -> None:
         for tensor, other in zip(tensors, received, strict=True):
             tensor.mul_(weights[place] / total).add_(other, alpha=weights[back] / total)
 
-    return Operation(works, _bytes(tensors), join)
+    return Operation(works, call.bytes, join)

@@ -1,33 +1,19 @@
-"""A session of many workers; riffle/session.py says what each function does."""
+"""A session of many workers: what of riffle/session.py has to be done by all of them."""
 
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 import torch
 
 from riffle import _core
-from riffle._batch_norm import recompute
-from riffle._core import NamedStrategy, UsageError
 from riffle._steps import Steps
 from riffle._tensors import copy_out
 
 
 class Distributed(Steps):
     """What a loop may ask for, on top of the steps."""
-
-    @property
-    def rank(self) -> int:
-        return self._engine.rank
-
-    @property
-    def size(self) -> int:
-        return self._engine.size
-
-    @property
-    def strategy(self) -> NamedStrategy:
-        return self.core.strategy
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -77,32 +63,15 @@ class Distributed(Steps):
         self._settle()
         self.core.finish()
 
-    def averaged(self, batches: Iterable[Any] | None = None) -> dict[str, torch.Tensor]:
+    def _averages(self) -> dict[int, torch.Tensor]:
         self._settle()
         tensors = [*self._parameters, *self._buffers]
         copies = [torch.empty_like(t) for t in tensors]
         with self._known(copies):
             self.core.averaged([t.data_ptr() for t in copies])
-        found = dict(zip(map(id, tensors), copies, strict=True))
-        state = self.model.state_dict(keep_vars=True)
-        state = {key: found.get(id(t), t.detach().clone()) for key, t in state.items()}
-        return self._with_statistics(state, batches)
-
-    def swa(self, batches: Iterable[Any] | None = None) -> dict[str, torch.Tensor]:
-        if self._average is None:
-            raise UsageError("riffle.sync was not called with swa=True")
-        self._settle()
-        return self._with_statistics(self._average.joined(self.model, self._over_workers), batches)
-
-    def _with_statistics(
-        self, state: dict[str, torch.Tensor], batches: Iterable[Any] | None
-    ) -> dict[str, torch.Tensor]:
-        if batches is not None:
-            recompute(self.model, state, batches, self._over_workers)
-        return state
+        return dict(zip(map(id, tensors), copies, strict=True))
 
     def _over_workers(self, values: torch.Tensor) -> torch.Tensor:
-        """The mean of float64 values."""
         joined = values.clone()
         if self._tensors is not None:
             self._tensors.average_tensor(joined)
@@ -128,19 +97,11 @@ class Distributed(Steps):
     def sensed(self) -> list[tuple[int, str]]:
         return self.core.sensed
 
-    def state_dict(self) -> dict[str, Any]:
-        self._settle()
-        average = None if self._average is None else self._average.state_dict()
-        return {
-            "rank": self.rank,
-            "size": self.size,
-            "session": self.core.save(),
-            "swa": average,
-        }
+    def _saved(self) -> bytes:
+        return self.core.save()
 
     def close(self) -> None:
-        for handle in self._handles:
-            handle.remove()
+        super().close()
         if self._forward is not None:
             self._forward.remove()
         for p in self._parameters:
@@ -153,13 +114,3 @@ class Distributed(Steps):
             self._last_stats = self.core.stats()
             self._last_timeline = self.core.timeline()
             del self.core  # its threads and memory, once no tensor of ours shows any
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self.finish()
-        finally:
-            self.close()

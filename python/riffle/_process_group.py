@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 
 from riffle import _core
-from riffle._collectives import Operation, all_gather, all_reduce, reduce_scatter, send_around
+from riffle._collectives import Call, Operation, all_gather, all_reduce, reduce_scatter, send_around
 from riffle._core import Cluster, CommError, Flight
 from riffle._tensor_memory import TensorMemory, TensorView, bytes_of
 
@@ -188,21 +188,18 @@ class ProcessGroupExchanger(TensorMemory):
 
     @torch.no_grad()
     def _issue(self, flight: Flight) -> Operation:
-        exchange = flight.exchange
-        tensors = [self.tensor(data) for data in flight.data]
-        weights = exchange.weights or [1.0] * len(exchange.group)
-        if exchange.collective == "shift":
-            return send_around(self._engine, exchange, flight.id, tensors, weights)
-        members = exchange.group
+        exchange, members = flight.exchange, flight.exchange.group
         group = self._groups.get((exchange.lane, tuple(members)))
-        place = members.index(self.rank)
+        tensors = [self.tensor(data) for data in flight.data]
+        call = Call(self._engine, group, members, flight.id, tensors)
+        weights = exchange.weights or [1.0] * len(members)
+        if exchange.collective == "shift":
+            return send_around(call, exchange.shift, weights)
         if exchange.collective == "all_gather":
-            return all_gather(self._engine, group, members, place, flight.id, tensors)
+            return all_gather(call)
         for tensor in tensors:
-            tensor.mul_(weights[place] / sum(weights))
-        if exchange.collective == "reduce_scatter":
-            return reduce_scatter(self._engine, group, members, place, flight.id, tensors)
-        return all_reduce(self._engine, group, members, place, flight.id, tensors)
+            tensor.mul_(weights[call.place] / sum(weights))
+        return (reduce_scatter if exchange.collective == "reduce_scatter" else all_reduce)(call)
 
     def wait(self, flight: Flight) -> tuple[int, float, float]:
         """Bytes that it sent, and how many seconds ago it started and ended."""

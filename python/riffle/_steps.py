@@ -22,10 +22,11 @@ from riffle._stepping import Groups, PartialOptimizer
 from riffle._tensors import describe, float_buffers, trained, untrained, view
 from riffle._watch import GradientWatch, called_by_scaler
 from riffle._weight_average import WeightAverage
+from riffle.session import Session
 
 
-class Steps:
-    """One model under a session, from hook to hook; `Session` adds what a loop may ask for."""
+class Steps(Session):
+    """One model under a session, from hook to hook; `Distributed` adds what a loop may ask for."""
 
     def __init__(
         self,
@@ -38,10 +39,9 @@ class Steps:
         average: WeightAverage | None = None,
         **options: Any,
     ) -> None:
-        self.model = model
-        named = trained(model)
-        self._names = [name for name, _ in named]
-        self._parameters = [p for _, p in named]
+        super().__init__(model, [], strategy)
+        self.rank, self.size = engine.rank, engine.size
+        self._names = [name for name, _ in trained(model)]
         self._buffers = [b for _, b in float_buffers(model)]
         self._optimizers = [PartialOptimizer(o) for o in optimizers]
         self._engine = engine

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 
 from riffle import _core
-from riffle._alone import Alone
 from riffle._core import Cluster, Engine, NamedStrategy, Trace, UsageError
 from riffle._distributed import Distributed
 from riffle._process_group import C10d
@@ -130,7 +129,7 @@ def sync(
         )
     average = _weight_average(model, swa_from, resume) if swa else None
     if engine is None or engine.size == 1:
-        return Alone(model, optimizers, chosen, average)
+        return Session(model, optimizers, chosen, average)
     return Distributed(
         model,
         optimizers,

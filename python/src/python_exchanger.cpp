@@ -33,9 +33,7 @@ std::shared_ptr<py::object> shared(py::object object) {
           }};
 }
 
-class PythonExchanger final : public runtime::Exchanger,
-                              private runtime::Memory,
-                              private runtime::Surroundings {
+class PythonExchanger final : public runtime::Exchanger, private runtime::Memory {
  public:
   explicit PythonExchanger(py::object object)
       : self_(shared(std::move(object))),
@@ -45,7 +43,6 @@ class PythonExchanger final : public runtime::Exchanger,
   [[nodiscard]] Rank rank() const override { return rank_; }
   [[nodiscard]] const Group& ranks() const override { return ranks_; }
   [[nodiscard]] runtime::Memory& memory() override { return *this; }
-  [[nodiscard]] runtime::Surroundings& surroundings() override { return *this; }
 
   // --- For all.
   void broadcast(std::span<std::byte> bytes) override {
@@ -123,6 +120,17 @@ class PythonExchanger final : public runtime::Exchanger,
     return {each * static_cast<std::size_t>(index), each};
   }
 
+  // --- The machines that the ranks run on.
+  [[nodiscard]] int hosts() const override { return 0; }
+  [[nodiscard]] Cluster cluster(bool measure) override {
+    const Locked locked;
+    return call("cluster", measure).cast<Cluster>();
+  }
+  [[nodiscard]] Algorithm algorithm(const CostModel& /*cost*/, const Exchange& exchange,
+                                    Bytes /*size*/) const override {
+    return exchange.algorithm;  // the library's own
+  }
+
  private:
   static Clock::time_point ago(double seconds) {
     return runtime::Recorder::now() -
@@ -175,17 +183,6 @@ class PythonExchanger final : public runtime::Exchanger,
   void write(TensorView to, std::span<const std::byte> from) override {
     const Locked locked;
     call("write", tuple_of(to), py::bytes(reinterpret_cast<const char*>(from.data()), from.size()));
-  }
-
-  // --- Surroundings.
-  [[nodiscard]] int hosts() const override { return 0; }
-  [[nodiscard]] Cluster cluster(bool measure) override {
-    const Locked locked;
-    return call("cluster", measure).cast<Cluster>();
-  }
-  [[nodiscard]] Algorithm algorithm(const CostModel& /*cost*/, const Exchange& exchange,
-                                    Bytes /*size*/) const override {
-    return exchange.algorithm;  // the library's own
   }
 
   std::shared_ptr<py::object> self_;

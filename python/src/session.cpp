@@ -156,7 +156,6 @@ void bind_layout(Class& session) {
       .def_property_readonly("strategy", call(&Session::strategy))
       .def_property_readonly("step", call(&Session::step))
       .def_property_readonly("buckets", call(&Session::buckets))
-      .def_property_readonly("trace", call(&Session::trace))
       .def("bucket_of", call(&Session::bucket_of), "parameter"_a)
       .def("parameters_of", call(&Session::parameters_of), "bucket"_a)
       .def_property_readonly("keeps_gradients", call(&Session::keeps_gradients))
@@ -243,8 +242,7 @@ void bind_whole_model(Class& session) {
                                  all.emplace_back(each.step, each.what);
                                return all;
                              })
-      .def("timeline", [](const SessionHandle& self) { return to_json(self.session.timeline()); })
-      .def("describe", call(&Session::describe));
+      .def("timeline", [](const SessionHandle& self) { return to_json(self.session.timeline()); });
 }
 
 }  // namespace

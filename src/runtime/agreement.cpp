@@ -55,15 +55,14 @@ void check_equal(Exchanger& exchanger, const std::string& text, std::string_view
 Json choices(Exchanger& exchanger, const ModelSpec& model, const SessionOptions& options,
              const std::optional<Resumed>& resumed, int window) {
   Json chosen{{"session", Clock::now().time_since_epoch().count()}};
-  Surroundings& around = exchanger.surroundings();
   if (resumed) {
     chosen["cluster"] = resumed->cluster;
     chosen["trace"] = resumed->trace;
     chosen["layers_each"] = resumed->layers_each;
   } else {
-    const Cluster cluster = window > 0        ? around.sense({}, {})
+    const Cluster cluster = window > 0        ? exchanger.sense({}, {})
                             : options.cluster ? *options.cluster
-                                              : around.cluster(options.measure_network);
+                                              : exchanger.cluster(options.measure_network);
     chosen["cluster"] = to_json(cluster);
     chosen["trace"] = to_json(options.trace ? *options.trace : modelled_trace(model));
     chosen["layers_each"] = Json::array();
@@ -71,7 +70,7 @@ Json choices(Exchanger& exchanger, const ModelSpec& model, const SessionOptions&
   const bool told = options.cluster || options.trace;
   chosen["overlap"] =
       told ? 1.0
-           : overlap_share(around.hosts(), exchanger.ranks().size(), options.compute_threads,
+           : overlap_share(exchanger.hosts(), exchanger.ranks().size(), options.compute_threads,
                            std::thread::hardware_concurrency());
   return chosen;
 }

@@ -105,7 +105,7 @@ void EngineExchanger::end(Step steps) noexcept {
   monitor_->end(ending, ending.culprit < 0 ? Seconds(1) : Seconds(0.2));
 }
 
-// ---- surroundings
+// ---- the machines
 
 int EngineExchanger::hosts() const {
   return static_cast<int>(measure::by_host(engine_).size());

@@ -13,7 +13,7 @@
 
 namespace riffle::runtime {
 
-class EngineExchanger final : public Exchanger, private Surroundings {
+class EngineExchanger final : public Exchanger {
  public:
   // `collectives`: the engine's, where there are some already.
   EngineExchanger(Engine& engine, Collectives* collectives, Seconds timeout);
@@ -22,7 +22,6 @@ class EngineExchanger final : public Exchanger, private Surroundings {
   [[nodiscard]] Rank rank() const override { return engine_.rank(); }
   [[nodiscard]] const Group& ranks() const override { return control_.ranks; }
   [[nodiscard]] Memory& memory() override { return memory_; }
-  [[nodiscard]] Surroundings& surroundings() override { return *this; }
 
   void broadcast(std::span<std::byte> bytes) override;
   void broadcast(TensorView values) override;
@@ -43,7 +42,6 @@ class EngineExchanger final : public Exchanger, private Surroundings {
   }
   void end(Step steps) noexcept override;
 
- private:
   [[nodiscard]] int hosts() const override;
   [[nodiscard]] Cluster cluster(bool measured) override;
   [[nodiscard]] Algorithm algorithm(const CostModel& cost, const Exchange& exchange,
@@ -53,6 +51,7 @@ class EngineExchanger final : public Exchanger, private Surroundings {
                               const std::function<void()>& look_around) override;
   [[nodiscard]] int spare_lane() const override { return lanes_->own(); }
 
+ private:
   // The collectives of a flight, on its lane's thread.
   void run(Flight& flight) const;
 

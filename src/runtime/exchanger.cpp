@@ -4,8 +4,8 @@
 
 namespace riffle::runtime {
 
-Cluster Surroundings::sense(const Partition& /*before*/,
-                            const std::function<void()>& /*look_around*/) {
+Cluster Exchanger::sense(const Partition& /*before*/,
+                         const std::function<void()>& /*look_around*/) {
   usage_error("the network cannot be sensed here");
 }
 

@@ -13,27 +13,6 @@
 
 namespace riffle::runtime {
 
-// What a session can learn of the machines its ranks run on.
-class Surroundings {
- public:
-  virtual ~Surroundings() = default;
-  // 0: not known.
-  [[nodiscard]] virtual int hosts() const = 0;
-  // What to plan for: links as measured now, by all ranks together, or as such links usually are.
-  [[nodiscard]] virtual Cluster cluster(bool measure) = 0;
-  // How an exchange of this size runs here.
-  [[nodiscard]] virtual Algorithm algorithm(const CostModel& cost, const Exchange& exchange,
-                                            Bytes size) const = 0;
-  // Whether sense() and spare_lane() are there.
-  [[nodiscard]] virtual bool can_sense() const { return false; }
-  // Racks, slow links and slow hosts, measured by all ranks together; `before` are the racks so
-  // far. Calls `look_around` from time to time, which throws where nobody should wait any longer.
-  [[nodiscard]] virtual Cluster sense(const Partition& before,
-                                      const std::function<void()>& look_around);
-  // A lane for a session's own numbers.
-  [[nodiscard]] virtual int spare_lane() const { return 0; }
-};
-
 // All that an exchanger is told when a session has been agreed on.
 struct Opening {
   std::uint64_t session = 0;  // a number of its own
@@ -52,7 +31,6 @@ class Exchanger {
   [[nodiscard]] virtual Rank rank() const = 0;
   [[nodiscard]] virtual const Group& ranks() const = 0;
   [[nodiscard]] virtual Memory& memory() = 0;
-  [[nodiscard]] virtual Surroundings& surroundings() = 0;
 
   // --- For all. The lowest rank's; of the host's memory, and of memory().
   virtual void broadcast(std::span<std::byte> bytes) = 0;
@@ -80,6 +58,23 @@ class Exchanger {
   // last member's is whole on all of them.
   [[nodiscard]] virtual Slice slice(std::size_t count, DType dtype, int members,
                                     int index) const = 0;
+  // --- The machines that the ranks run on.
+  // How many hosts; 0: not known.
+  [[nodiscard]] virtual int hosts() const = 0;
+  // What to plan for: links as measured now, by all ranks together, or as such links usually are.
+  [[nodiscard]] virtual Cluster cluster(bool measure) = 0;
+  // How an exchange of this size runs here.
+  [[nodiscard]] virtual Algorithm algorithm(const CostModel& cost, const Exchange& exchange,
+                                            Bytes size) const = 0;
+  // Whether sense() and spare_lane() are there.
+  [[nodiscard]] virtual bool can_sense() const { return false; }
+  // Racks, slow links and slow hosts, measured by all ranks together; `before` are the racks so
+  // far. Calls `look_around` from time to time, which throws where nobody should wait any longer.
+  [[nodiscard]] virtual Cluster sense(const Partition& before,
+                                      const std::function<void()>& look_around);
+  // A lane for a session's own numbers.
+  [[nodiscard]] virtual int spare_lane() const { return 0; }
+
   // The session is over: lets what was started come to its end for a moment, and tells the others.
   virtual void end(Step steps) noexcept = 0;
 };

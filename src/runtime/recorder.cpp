@@ -26,10 +26,6 @@ void Recorder::add(EventKind kind, std::string name, int lane, Step step, Clock:
                               .bytes = bytes});
 }
 
-void Recorder::exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start) {
-  this->exchange(exchange, step, sent, start, now());
-}
-
 void Recorder::exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start,
                         Clock::time_point end) {
   const std::scoped_lock lock(mutex_);

@@ -21,10 +21,8 @@ class Recorder {
 
   [[nodiscard]] static Clock::time_point now() { return Clock::now(); }
 
-  // It has ended now, or at `end`.
-  void exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start);
   void exchange(const Exchange& exchange, Step step, Bytes sent, Clock::time_point start,
-                Clock::time_point end);
+                Clock::time_point end = now());
   void wait(const Exchange& exchange, Step step, Clock::time_point start);
   void end_step();
   void consensus(double distance);

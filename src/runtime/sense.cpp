@@ -48,8 +48,7 @@ int sensing_window(Exchanger& exchanger, const Strategy& strategy, const ModelSp
   if (options.sense_window < 1)
     usage_error("sense_window: {}: must be 1 or more", options.sense_window);
   const bool wanted =
-      options.sense && options.measure_network && !options.cluster &&
-      exchanger.surroundings().can_sense() &&
+      options.sense && options.measure_network && !options.cluster && exchanger.can_sense() &&
       follows_racks(strategy, exchanger.ranks().size(), one_bucket(modelled_trace(model)));
   return std::stoi(broadcast(exchanger, std::to_string(wanted ? options.sense_window : 0)));
 }
@@ -107,7 +106,7 @@ void Sensing::start_gathering() {
   const std::vector<double> own = own_numbers();
   const Group& ranks = exchanger_.ranks();
   auto flight = std::make_shared<Flight>();
-  flight->exchange = {.bucket = -1, .group = ranks, .lane = exchanger_.surroundings().spare_lane()};
+  flight->exchange = {.bucket = -1, .group = ranks, .lane = exchanger_.spare_lane()};
   flight->id = {watched_.step() - 1, -1};
   flight->parts = {
       {.dtype = DType::f64, .count = own.size() * static_cast<std::size_t>(ranks.size())}};
@@ -194,8 +193,8 @@ void Sensing::measure_again(const std::optional<Drift::Seen>& drift) {
     // Exchanges under way would be in the way.
     watched_.come_to_rest();
     const Step last = watched_.step() - 1;
-    now = exchanger_.surroundings().sense(watched_.world().racks(),
-                                          [&] { exchanger_.look_around("sense", last); });
+    now =
+        exchanger_.sense(watched_.world().racks(), [&] { exchanger_.look_around("sense", last); });
     restart();
   }
   for (std::size_t i = 0; i < now.workers.size(); ++i) now.workers[i].slow = pace_.factors()[i];

@@ -34,9 +34,6 @@ Step Session::step() const {
 const BucketPlan& Session::buckets() const {
   return state_->values.layout().buckets;
 }
-const Trace& Session::trace() const {
-  return state_->agreed.trace;
-}
 int Session::bucket_of(int parameter) const {
   return state_->values.layout().bucket_of[state_->checked(parameter)];
 }
@@ -173,9 +170,6 @@ Timeline Session::timeline() const {
 }
 const std::vector<Sensed>& Session::sensed() const {
   return state_->sensed;
-}
-std::string Session::describe() const {
-  return state_->describe();
 }
 
 }  // namespace riffle

@@ -262,15 +262,4 @@ void Session::State::log(std::string what) {
   sensed.push_back({step(), std::move(what)});
 }
 
-std::string Session::State::describe() const {
-  std::string kept;
-  for (const auto& [is_kept, what] :
-       {std::pair{needs.gradients, "gradients"}, std::pair{needs.weights, "weights"},
-        std::pair{needs.state, "optimizer state"}})
-    if (is_kept) kept += fmt::format("{}{}", kept.empty() ? "" : ", ", what);
-  return fmt::format("{} on {} workers, {} parameters in {} buckets ({}), exchanges {}", named.spec,
-                     agreed.world.size(), model.parameters.size(), buckets().size(),
-                     print(agreed.trace.bytes()), kept.empty() ? "nothing" : kept);
-}
-
 }  // namespace riffle

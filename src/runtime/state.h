@@ -25,7 +25,6 @@ class Session::State final : private runtime::Watched {
   void scale_gradients(double factor);
   std::vector<std::byte> save();
   bool relayout();
-  [[nodiscard]] std::string describe() const;
   // The parameter itself; UsageError where there is none of that number.
   [[nodiscard]] int checked(int parameter) const;
 

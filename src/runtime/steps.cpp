@@ -23,7 +23,7 @@ void Steps::begin(Step step, const Program& program, const CostModel& cost, bool
     const auto flight = std::make_shared<Flight>(std::move(planned));
     const Bytes size = payload_bytes(buckets[flight->exchange.bucket], flight->exchange.payload);
     flight->sent = Bytes{std::llround(cost.traffic(flight->exchange, size).bytes)};
-    flight->exchange.algorithm = exchanger_.surroundings().algorithm(cost, flight->exchange, size);
+    flight->exchange.algorithm = exchanger_.algorithm(cost, flight->exchange, size);
     for (const schedule::FlightId& id : flight->after) flight->awaited.push_back(flights_.at(id));
     flights_.emplace(flight->id, flight);
     exchanger_.plan(flight);
@@ -62,13 +62,15 @@ void Steps::carry_out(const Action& action) {
   flights_.erase(found);
 }
 
-bool Steps::carry_out(const Actions& actions) {
-  bool updates = false;
+template <typename Point>
+void Steps::pass(const Point& point) {
+  Actions actions;
+  {
+    const std::scoped_lock lock(mutex_);
+    actions = point();
+  }
   for (const Action& action : actions) {
-    if (action.kind == Action::Kind::update) {
-      updates = true;
-      continue;
-    }
+    if (action.kind == Action::Kind::update) continue;  // the adapter asks whether it may
     if (action.kind == Action::Kind::wait || action.kind == Action::Kind::forget) {
       FlightPtr flight;
       {
@@ -81,18 +83,12 @@ bool Steps::carry_out(const Actions& actions) {
     const std::scoped_lock lock(mutex_);
     carry_out(action);
   }
-  return updates;
 }
 
 // ---- points
 
 bool Steps::before_forward(int bucket) {
-  Actions actions;
-  {
-    const std::scoped_lock lock(mutex_);
-    actions = machine_.before_forward(bucket);
-  }
-  (void)carry_out(actions);
+  pass([&] { return machine_.before_forward(bucket); });
   return machine_.is_postponed(bucket);
 }
 
@@ -115,52 +111,22 @@ std::optional<int> Steps::mark_gradient_ready(int parameter, std::string_view na
 }
 
 void Steps::backward_done() {
-  Actions actions;
-  {
-    const std::scoped_lock lock(mutex_);
-    actions = machine_.backward_done();
-  }
-  (void)carry_out(actions);
+  pass([&] { return machine_.backward_done(); });
 }
 
 bool Steps::before_step(int bucket) {
-  Actions actions;
-  {
-    const std::scoped_lock lock(mutex_);
-    actions = machine_.before_step(bucket);
-  }
-  (void)carry_out(actions);
+  pass([&] { return machine_.before_step(bucket); });
   return !machine_.postpones(bucket);
 }
 
 void Steps::stepped(int bucket) {
-  Actions actions;
-  {
-    const std::scoped_lock lock(mutex_);
-    actions = machine_.stepped(bucket);
-  }
-  (void)carry_out(actions);
+  pass([&] { return machine_.stepped(bucket); });
 }
 
 void Steps::step_done() {
-  Actions actions;
-  {
-    const std::scoped_lock lock(mutex_);
-    actions = machine_.step_done();
-  }
-  (void)carry_out(actions);
+  pass([&] { return machine_.step_done(); });
   const std::scoped_lock lock(mutex_);
   arrivals_.end();
-}
-
-void Steps::set_sync(bool sync) {
-  const std::scoped_lock lock(mutex_);
-  sync_ = sync;
-}
-
-bool Steps::sync() const {
-  const std::scoped_lock lock(mutex_);
-  return sync_;
 }
 
 // ---- what the update needs to know

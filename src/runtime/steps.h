@@ -2,6 +2,7 @@
 // mark_gradient_ready() may come from any thread, the rest from one thread at a time.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -28,8 +29,8 @@ class Steps {
   void stepped(int bucket);
   void step_done();
 
-  void set_sync(bool sync);
-  [[nodiscard]] bool sync() const;
+  void set_sync(bool sync) { sync_ = sync; }
+  [[nodiscard]] bool sync() const { return sync_; }
   [[nodiscard]] bool used(int parameter) const;
   [[nodiscard]] const schedule::Machine& machine() const { return machine_; }
   [[nodiscard]] Arrivals& arrivals() { return arrivals_; }
@@ -50,8 +51,9 @@ class Steps {
   void reset(bool postponed);
 
  private:
-  // Gives whether `update` was among them.
-  bool carry_out(const schedule::Actions& actions);
+  // Asks the machine what a point means, and carries it out; waits without the lock.
+  template <typename Point>
+  void pass(const Point& point);
   void carry_out(const schedule::Action& action);
 
   Exchanger& exchanger_;
@@ -61,7 +63,8 @@ class Steps {
   schedule::Machine machine_;
   Arrivals arrivals_;
   std::map<schedule::FlightId, FlightPtr> flights_;
-  bool sync_ = true;
+
+  std::atomic<bool> sync_ = true;
 };
 
 }  // namespace riffle::runtime

@@ -12,6 +12,11 @@ TensorView own_memory(const TensorSpec& spec) {
   return {spec.data, static_cast<std::size_t>(spec.elements), spec.dtype};
 }
 
+TensorView kept(const std::vector<Flat>& flats, const Place& place, DType dtype) {
+  if (flats.empty()) return {nullptr, place.count, dtype};
+  return flats[place.bucket].at(place);
+}
+
 }  // namespace
 
 Values::Values(Memory& memory, const ModelSpec& model, Layout layout, const schedule::Needs& needs)
@@ -44,21 +49,15 @@ void Values::load() {
 }
 
 TensorView Values::gradient(int parameter) const {
-  const Place& place = layout_.gradients.at(parameter);
-  if (gradients_.empty()) return {nullptr, place.count, model_.parameters[parameter].dtype};
-  return gradients_[place.bucket].at(place);
+  return kept(gradients_, layout_.gradients.at(parameter), model_.parameters[parameter].dtype);
 }
 
 TensorView Values::weights(int parameter) const {
-  const Place& place = layout_.weights.at(parameter);
-  if (weights_.empty()) return {nullptr, place.count, model_.parameters[parameter].dtype};
-  return weights_[place.bucket].at(place);
+  return kept(weights_, layout_.weights.at(parameter), model_.parameters[parameter].dtype);
 }
 
 TensorView Values::buffer(int index) const {
-  const Place& place = layout_.buffers.at(index);
-  if (buffers_.empty()) return {nullptr, place.count, model_.buffers[index].dtype};
-  return buffers_[place.bucket].at(place);
+  return kept(buffers_, layout_.buffers.at(index), model_.buffers[index].dtype);
 }
 
 std::size_t Values::tensors() const {
