@@ -110,7 +110,8 @@ void RawSockets::fill(const collective::Call& call, const collective::Plan& plan
       plan.pattern().receives(me, round, messages);
     for (const pattern::Message& message : messages) {
       const int member = sends ? message.to : message.from;
-      const auto rank = static_cast<std::size_t>(call.group.ranks()[static_cast<std::size_t>(member)]);
+      const auto rank =
+          static_cast<std::size_t>(call.group.ranks()[static_cast<std::size_t>(member)]);
       plan.ranges_of(message, 0, ranges);
       for (const collective::Range& range : ranges) {
         if (range.count == 0) continue;
@@ -130,7 +131,8 @@ bool RawSockets::move() {
   for (std::size_t r = 0; r < sockets_.size(); ++r) {
     const int events = (out_[r].open() ? POLLOUT : 0) | (in_[r].open() ? POLLIN : 0);
     if (events == 0) continue;
-    watched.push_back({.fd = sockets_[r].get(), .events = static_cast<short>(events), .revents = 0});
+    watched.push_back(
+        {.fd = sockets_[r].get(), .events = static_cast<short>(events), .revents = 0});
     ranks.push_back(r);
   }
   if (watched.empty()) return false;

@@ -72,7 +72,8 @@ class Worker {
   void run_ours(const collective::Call& call) {
     CollectiveOptions options{.algorithm = call.algorithm};
     std::vector<Group> racks;
-    for (const auto& rack : call.racks) racks.emplace_back(std::vector<Rank>(rack.begin(), rack.end()));
+    for (const auto& rack : call.racks)
+      racks.emplace_back(std::vector<Rank>(rack.begin(), rack.end()));
     options.racks = racks;
     if (call.operation == collective::Operation::shift)
       collectives_.shift(all_, call.places, call.data);
@@ -108,8 +109,7 @@ void run(const Arguments& arguments) {
   Worker worker(*engine);
   for (const std::string& algorithm : arguments.algorithms)
     for (const std::string& size : arguments.sizes) {
-      const Json result =
-          worker.measure(algorithm, parse_bytes(size, "--size"), arguments.repeats);
+      const Json result = worker.measure(algorithm, parse_bytes(size, "--size"), arguments.repeats);
       if (worker.rank() == 0) fmt::print("{}\n", result.dump());
       std::fflush(stdout);
     }

@@ -27,6 +27,8 @@ struct LaunchEnvironment {
   std::string bind;
   // Interface for data and heartbeats, where one is named: RIFFLE_INTERFACE.
   std::string interface;
+  // What carries data between hosts, "tcp" or "ucx"; empty: what suits the interface.
+  std::string transport;
   std::string token;
   // False for a token made from the job's name because nobody gave one: it keeps jobs apart by
   // mistake, not strangers.

@@ -45,7 +45,7 @@ struct CallTags {
 
 // How much a call sends at a time.
 struct Pace {
-  int window = 3;                        // segments that run side by side
+  int window = 3;                       // segments that run side by side
   std::size_t eager = std::size_t(-1);  // bytes for a member that is not known to have begun
 };
 
@@ -154,8 +154,8 @@ class PatternOperation {
   std::size_t eager_;                                  // of Pace
   std::vector<std::size_t> sent_early_;                // per member: bytes before its header came
   std::vector<Held> held_;
-  std::vector<pattern::Message> messages_;             // reused
-  std::vector<Range> ranges_;                          // reused
+  std::vector<pattern::Message> messages_;  // reused
+  std::vector<Range> ranges_;               // reused
   std::exception_ptr error_;
   std::string detail_;  // of the error
   Transfers transfers_;

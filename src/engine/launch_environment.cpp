@@ -48,6 +48,7 @@ constexpr EnvironmentVariable variables[] = {
     {"RIFFLE_STORE", "ours: HOST:PORT of the job's store, instead of what is derived above"},
     {"RIFFLE_STORE_BIND", "ours: address or interface on which rank 0 opens the store"},
     {"RIFFLE_INTERFACE", "ours: interface, or its address, for data between hosts"},
+    {"RIFFLE_TRANSPORT", "ours: tcp or ucx, for data between hosts"},
     {"RIFFLE_TOKEN", "ours: the job's token, the same for all ranks; best 32 random characters"},
     {"RIFFLE_JOB", "ours: name of the job, instead of the launcher's"},
     {"RIFFLE_FAILURE_TIMEOUT", "ours: how long a rank may be silent, \"10s\", before it is failed"},
@@ -154,6 +155,7 @@ std::optional<LaunchEnvironment> read_launch_environment(const GetVariable& gett
   result.serve_store = result.rank == 0 && !get.text("RIFFLE_LAUNCHER");
   result.bind = get.text("RIFFLE_STORE_BIND").value_or(result.store.host);
   result.interface = get.text("RIFFLE_INTERFACE").value_or("");
+  result.transport = get.text("RIFFLE_TRANSPORT").value_or("");
   check_host(result.store.host);
   check_host(result.bind);
 

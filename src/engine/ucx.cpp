@@ -28,7 +28,7 @@ struct Contact {
   int pid = 0;
   int fd = -1;          // of its segment
   std::string ip;       // these are empty where there is one host
-  std::string address;  // on the network, as UCX has it
+  std::string address;  // on the network, as that has it
   std::string beacon;
 };
 
@@ -124,6 +124,16 @@ std::uint64_t session_of(const std::string& token) {
   return session;
 }
 
+// Sockets fill a slow network as well as anything, know how long its ways are, and can be several
+// for one way; only RDMA needs UCX.
+std::string transport_for(const UcxOptions& options, const engine::Interface& interface) {
+  if (options.transport.empty())
+    return ucx_is_available() && engine::has_rdma(interface) ? "ucx" : "tcp";
+  if (options.transport != "tcp" && options.transport != "ucx")
+    usage_error("there is no transport \"{}\"; known: tcp, ucx", options.transport);
+  return options.transport;
+}
+
 void check_reaches_others(const engine::Interface& interface,
                           const std::vector<Introduction>& hosts, const UcxOptions& options) {
   const auto elsewhere = [&](const Introduction& host) {
@@ -145,6 +155,7 @@ UcxOptions ucx_options(const LaunchEnvironment& environment, Store& store) {
   options.rank = environment.rank;
   options.size = environment.size;
   options.interface = environment.interface;
+  options.transport = environment.transport;
   return options;
 }
 
@@ -169,17 +180,23 @@ std::unique_ptr<Engine> engine::make_ucx_engine(const UcxOptions& options,
   Contact contact{.pid = getpid(), .fd = own->fd(), .ip = {}, .address = {}, .beacon = {}};
   const bool far = std::ranges::any_of(
       hosts, [&](const Introduction& host) { return host.identity != hosts[self].identity; });
-  world.name = far ? "ucx" : "shm";
+  world.name = "shm";
   if (far) {
     const engine::Interface interface =
         engine::find_interface(options.interface, options.store->address());
     check_reaches_others(interface, hosts, options);
     const std::uint64_t session =
         session_of(meeting.follow("session", options.rank == 0 ? make_token() : ""));
-    world.network = engine::make_ucx_network({.self = options.rank,
-                                              .size = options.size,
-                                              .session = session,
-                                              .interface = interface.name});
+    const engine::NetworkOptions network{.self = options.rank,
+                                         .size = options.size,
+                                         .session = session,
+                                         .interface = interface.name,
+                                         .ip = interface.address};
+    // Rank 0's choice counts for all.
+    world.name =
+        meeting.follow("transport", options.rank == 0 ? transport_for(options, interface) : "");
+    world.network =
+        world.name == "ucx" ? engine::make_ucx_network(network) : engine::make_tcp_network(network);
     world.beacon = std::make_unique<engine::Beacon>(options.rank, interface.address, session);
     contact.ip = interface.address;
     contact.address = world.network->address();
