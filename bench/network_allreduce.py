@@ -130,7 +130,7 @@ class Contender:
         }
         for rank in range(self.count):
             yield subprocess.Popen(
-                [*hosts.inside(rank), str(BIN / "allreduce_riffle"), path, "ucx"],
+                [*hosts.inside(rank), str(BIN / "allreduce_riffle"), path, "far"],
                 env=environment | {"RANK": str(rank)},
             )
 

@@ -120,7 +120,7 @@ void run(const Arguments& arguments) {
   if (!launched || launched->size < 2)
     usage_error("this is one of several workers: start it with riffle lab or riffle launch");
   JobStore store = open_job_store(*launched);
-  const auto engine = make_ucx_engine(ucx_options(*launched, *store.client));
+  const auto engine = make_network_engine(network_engine_options(*launched, *store.client));
   lab::LabEnvironment environment;
   environment.cluster.workers.resize(static_cast<std::size_t>(launched->size));
   if (const auto in_lab = lab::read_lab_environment()) environment = *in_lab;

@@ -2,7 +2,7 @@
 // Riffle between hosts, with rank, size and store from the environment.
 //
 //   allreduce_riffle SOCKET RANK SIZE JOB engine|foreign
-//   allreduce_riffle SOCKET ucx
+//   allreduce_riffle SOCKET far
 //
 // Connects to the command, says its rank, and runs blocks of calls as it is told; see worker.h.
 #include <cstdlib>
@@ -53,7 +53,7 @@ void work_between_hosts(const std::string& socket) {
   const auto environment = read_launch_environment(process_environment());
   if (!environment) throw std::runtime_error("no launcher's environment");
   const JobStore store = open_job_store(*environment);
-  const auto engine = make_ucx_engine(ucx_options(*environment, *store.client));
+  const auto engine = make_network_engine(network_engine_options(*environment, *store.client));
   serve(socket, *engine, true);
 }
 
@@ -61,7 +61,7 @@ void work_between_hosts(const std::string& socket) {
 }  // namespace riffle
 
 int main(int argc, char** argv) {
-  const bool far = argc == 3 && std::strcmp(argv[2], "ucx") == 0;
+  const bool far = argc == 3 && std::strcmp(argv[2], "far") == 0;
   if (argc != 6 && !far) return 2;
   try {
     if (far)

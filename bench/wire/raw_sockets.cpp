@@ -67,7 +67,7 @@ RawSockets::RawSockets(Engine& engine, Collectives& collectives)
   const auto self = static_cast<std::size_t>(engine.rank());
   addresses[2 * self] = ntohl(own.sin_addr.s_addr);
   addresses[2 * self + 1] = ntohs(own.sin_port);
-  collectives.all_reduce(all, elements(std::span(addresses)), {.reduction = Reduction::sum});
+  collectives.all_reduce(all, tensor_view(std::span(addresses)), {.reduction = Reduction::sum});
   for (std::size_t rank = 0; rank < self; ++rank) {
     sockaddr_in to{};
     to.sin_family = AF_INET;

@@ -33,7 +33,7 @@ class Worker {
 
   Json measure(const std::string& name, Bytes size, int repeats) {
     std::vector<float> values(static_cast<std::size_t>(size.count) / sizeof(float), 1.0F);
-    const collective::Call call = call_of(name, elements(std::span(values)));
+    const collective::Call call = call_of(name, tensor_view(std::span(values)));
     const collective::Plan plan(call, static_cast<std::size_t>(size.count) + 1);  // in one piece
     std::vector<double> raw;
     std::vector<double> ours;
@@ -50,7 +50,7 @@ class Worker {
   [[nodiscard]] int rank() const { return engine_.rank(); }
 
  private:
-  collective::Call call_of(const std::string& name, Elements data) const {
+  collective::Call call_of(const std::string& name, TensorView data) const {
     collective::Call call;
     call.group = all_;
     call.data = data;
@@ -94,7 +94,7 @@ class Worker {
     run();
     ends[self] = now();
     for (auto* each : {&begins, &ends})
-      collectives_.all_reduce(all_, elements(std::span(*each)), {.reduction = Reduction::sum});
+      collectives_.all_reduce(all_, tensor_view(std::span(*each)), {.reduction = Reduction::sum});
     return *std::ranges::max_element(ends) - *std::ranges::max_element(begins);
   }
 

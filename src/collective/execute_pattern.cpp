@@ -200,12 +200,14 @@ void PatternOperation::announce() {
 
 void PatternOperation::send_when_begun(const Transfers::Note& note,
                                        std::span<const std::byte> bytes) {
-  std::size_t& early = sent_early_[note.member];
+  const Rank to = rank_of(note.member);
   if (expected_[note.member] == Handshake::awaited) {
-    if (early + bytes.size() > eager_ && !bytes.empty()) return held_.push_back({note, bytes});
+    std::size_t& early = sent_early_[note.member];
+    const std::size_t most = std::max(eager_, engine_->bytes_on_the_way(to));
+    if (early + bytes.size() > most && !bytes.empty()) return held_.push_back({note, bytes});
     early += bytes.size();
   }
-  transfers_.add(engine_->send(rank_of(note.member), note.tag, bytes), note);
+  transfers_.add(engine_->send(to, note.tag, bytes), note);
 }
 
 // It has begun: what was held for it may go.

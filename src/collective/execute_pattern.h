@@ -15,7 +15,8 @@
 // call: the two streams would share its link, it would come late to this call, and the next one
 // would begin still further apart. So members of a long call tell all whom they will hear from that
 // they have begun (the header below says it), and until a member's word is there it gets only as
-// much as is on the way anyhow: `Pace::eager` bytes. Members in step are not held up.
+// much as is on the way when the word comes from a member in step: the latency times the rate, as
+// far as the engine knows them, and Pace::eager bytes at least.
 //
 // Failure. A wait ends when any member of the group has failed. Whoever fails for another reason
 // (calls that do not fit, time that is up) tells the members that still wait for it what went
@@ -45,8 +46,10 @@ struct CallTags {
 
 // How much a call sends at a time.
 struct Pace {
-  int window = 3;                       // segments that run side by side
-  std::size_t eager = std::size_t(-1);  // bytes for a member that is not known to have begun
+  int window = 3;  // segments that run side by side
+  // A call of more bytes than this is long; so much at least is sent to a member that is not known
+  // to have begun. The same on all members.
+  std::size_t eager = std::size_t(-1);
 };
 
 // Belongs to the thread that started it. The data must stay valid until it is done, failed or

@@ -192,13 +192,13 @@ TEST(FarFailureOf, AnAbsentRankIsNamedAtTheStart) {
   const StoreProcess at;
   expect_absent_named([&](Rank rank) {
     Store store(at.options());
-    UcxOptions ucx;
-    ucx.store = &store;
-    ucx.job = "test";
-    ucx.rank = rank;
-    ucx.size = 3;
-    ucx.join_timeout = milliseconds(300);
-    return make_ucx_engine(ucx);
+    NetworkEngineOptions far;
+    far.store = &store;
+    far.job = "test";
+    far.rank = rank;
+    far.size = 3;
+    far.join_timeout = milliseconds(300);
+    return make_network_engine(far);
   });
 }
 

@@ -19,7 +19,6 @@ namespace riffle::test {
 // Skips a test where there can be no hosts.
 #define NEEDS_HOSTS()                                                                       \
   do {                                                                                      \
-    if (!ucx_is_available()) GTEST_SKIP() << "built without UCX";                           \
     if (geteuid() != 0) GTEST_SKIP() << "hosts of these tests need root";                   \
     if (const std::string reason = lab::missing(); !reason.empty()) GTEST_SKIP() << reason; \
   } while (false)
@@ -57,13 +56,13 @@ class FarWorld {
     lab_.hosts().enter(host_of(rank));
     FarEngine made;
     made.store = std::make_unique<Store>(store_.options());
-    UcxOptions ucx;
-    static_cast<EngineOptions&>(ucx) = options;
-    ucx.store = made.store.get();
-    ucx.job = "test";
-    ucx.rank = rank;
-    ucx.size = size_;
-    made.engine = make_ucx_engine(ucx);
+    NetworkEngineOptions far;
+    static_cast<EngineOptions&>(far) = options;
+    far.store = made.store.get();
+    far.job = "test";
+    far.rank = rank;
+    far.size = size_;
+    made.engine = make_network_engine(far);
     return made;
   }
 

@@ -10,7 +10,7 @@ TEST(Hosts, RanksOfOneHostShareMemoryOthersDoNot) {
   NEEDS_HOSTS();
   const FarWorld world(2, 2);
   world.run([](Engine& engine) {
-    EXPECT_EQ(engine.name(), "ucx");
+    EXPECT_EQ(engine.name(), "tcp");
     EXPECT_EQ(engine.host_memory()->ranks(), engine.rank() < 2 ? Group({0, 1}) : Group({2, 3}));
     EXPECT_EQ(engine.host(0), engine.host(1));
     EXPECT_EQ(engine.host(2), engine.host(3));

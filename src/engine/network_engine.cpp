@@ -78,15 +78,15 @@ Contact decode_contact(const std::string& text, Rank rank) {
           .beacon = reader.at("beacon").text()};
 }
 
-void check(const UcxOptions& options) {
-  if (options.size < 1) usage_error("ucx: size {} must be at least 1", options.size);
+void check(const NetworkEngineOptions& options) {
+  if (options.size < 1) usage_error("engine: size {} must be at least 1", options.size);
   if (options.rank < 0 || options.rank >= options.size)
-    usage_error("ucx: rank {} is outside a world of {}", options.rank, options.size);
-  if (options.job.empty()) usage_error("ucx: the job needs a name");
-  if (options.store == nullptr) usage_error("ucx: the ranks need a store to meet at");
+    usage_error("engine: rank {} is outside a world of {}", options.rank, options.size);
+  if (options.job.empty()) usage_error("engine: the job needs a name");
+  if (options.store == nullptr) usage_error("engine: the ranks need a store to meet at");
 }
 
-std::vector<Introduction> introduce(engine::Meeting& meeting, const UcxOptions& options) {
+std::vector<Introduction> introduce(engine::Meeting& meeting, const NetworkEngineOptions& options) {
   const Introduction own{.size = options.size,
                          .identity = options.host.empty() ? engine::host_identity() : options.host,
                          .name = options.host.empty() ? engine::host_name() : options.host};
@@ -125,7 +125,7 @@ std::uint64_t session_of(const std::string& token) {
 
 // Sockets fill a slow network as well as anything, know how long its ways are, and can be several
 // for one way; only RDMA needs UCX.
-std::string transport_for(const UcxOptions& options, const engine::Interface& interface) {
+std::string transport_for(const NetworkEngineOptions& options, const engine::Interface& interface) {
   if (options.transport.empty())
     return ucx_is_available() && engine::has_rdma(interface) ? "ucx" : "tcp";
   if (options.transport != "tcp" && options.transport != "ucx")
@@ -134,7 +134,8 @@ std::string transport_for(const UcxOptions& options, const engine::Interface& in
 }
 
 void check_reaches_others(const engine::Interface& interface,
-                          const std::vector<Introduction>& hosts, const UcxOptions& options) {
+                          const std::vector<Introduction>& hosts,
+                          const NetworkEngineOptions& options) {
   const auto elsewhere = [&](const Introduction& host) {
     return options.host.empty() && host.identity != engine::host_identity();
   };
@@ -147,8 +148,8 @@ void check_reaches_others(const engine::Interface& interface,
 
 }  // namespace
 
-UcxOptions ucx_options(const LaunchEnvironment& environment, Store& store) {
-  UcxOptions options;
+NetworkEngineOptions network_engine_options(const LaunchEnvironment& environment, Store& store) {
+  NetworkEngineOptions options;
   options.store = &store;
   options.job = environment.job;
   options.rank = environment.rank;
@@ -158,7 +159,7 @@ UcxOptions ucx_options(const LaunchEnvironment& environment, Store& store) {
   return options;
 }
 
-std::unique_ptr<Engine> make_ucx_engine(const UcxOptions& options) {
+std::unique_ptr<Engine> make_network_engine(const NetworkEngineOptions& options) {
   check(options);
   const engine::Layout layout{.size = options.size};
   const std::size_t self = static_cast<std::size_t>(options.rank);
