@@ -102,17 +102,6 @@ int way_up(const Wiring& wiring, LinkId link) {
   return 2 * (link.uplink ? wiring.hosts + link.index : link.index);
 }
 
-Cluster slowed_down(Cluster cluster, double dilate, double shrink) {
-  const auto slow = [&](Link& link) {
-    link.latency *= dilate;
-    link.bandwidth.bytes_per_second /= dilate * shrink;
-  };
-  for (WorkerSpec& worker : cluster.workers) slow(worker.link);
-  for (Domain& domain : cluster.domains) slow(domain.uplink);
-  for (PairLink& pair : cluster.pairs) slow(pair.link);
-  return cluster;
-}
-
 Wiring wire(const Cluster& cluster, double dilate) {
   if (cluster.fit)
     usage_error("a lab needs links, and a fit has none: use flat:, racks: or sites:");
