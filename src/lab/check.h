@@ -19,9 +19,13 @@ struct Measured {
 std::string spell(const Measured& kind, double value);
 
 struct CheckOptions {
-  // That a rate is measured for; shared links take three times as long, since flows take a while to
-  // agree on their shares.
+  // That the rate of a pair is measured for.
   Seconds time{1.0};
+  // Flows of TCP that share a link agree on their shares only on average over many of their losses:
+  // over a second some have half as much again as others, as on any network.
+  Seconds shared_time{15.0};
+  // That an all-to-all would take by the flow model.
+  Seconds all_to_all_time{3.0};
   // Pairs are all of them, or so many, spread over the cluster.
   int most_pairs = 16;
 };
