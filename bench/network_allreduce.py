@@ -59,6 +59,7 @@ class Hosts:
         self.count = count
         self.folder = folder / f"hosts-{count}"
         self.folder.mkdir()
+        self.log = (folder / f"lab-{count}.log").open("w+")
         self.cluster = f"flat:{count},latency={latency},bandwidth={bandwidth}"
         self.is_known = seconds_of(latency) > 0  # else it is as fast as it is
         wait = f"echo $$ > {self.folder}/$RANK.new; mv {self.folder}/$RANK.new {self.folder}/$RANK"
@@ -66,11 +67,12 @@ class Hosts:
         self.command += ["--", "sh", "-c", f"{wait}; exec sleep 86400"]
 
     def __enter__(self):
-        self.lab = subprocess.Popen(self.command)
+        self.lab = subprocess.Popen(self.command, stderr=self.log)
         deadline = time.monotonic() + 60
         while sum(path.name.isdigit() for path in self.folder.iterdir()) < self.count:
             if self.lab.poll() is not None or time.monotonic() > deadline:
-                sys.exit("network_allreduce: the lab did not start")
+                self.log.seek(0)
+                sys.exit(f"network_allreduce: the lab did not start\n{self.log.read()}")
             time.sleep(0.05)
         self.processes = [(self.folder / str(i)).read_text().strip() for i in range(self.count)]
         return self
@@ -78,6 +80,9 @@ class Hosts:
     def __exit__(self, *_):
         self.lab.terminate()
         self.lab.wait()
+        self.log.seek(0)
+        print(*(line for line in self.log if "set the pace" in line), end="", file=sys.stderr)
+        self.log.close()
 
     @staticmethod
     def address(host):
@@ -144,7 +149,8 @@ class Contender:
             )
 
     def start_gloo(self, hosts, path, _folder, python):
-        environment = os.environ | {"GLOO_SOCKET_IFNAME": "eth0"}
+        quiet = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+        environment = os.environ | {"GLOO_SOCKET_IFNAME": "eth0"} | quiet
         store = f"tcp://{hosts.address(0)}:29100"
         for rank in range(self.count):
             worker = [

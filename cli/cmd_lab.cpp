@@ -140,6 +140,8 @@ void run(const Arguments& arguments) {
   if (arguments.check == !arguments.command.empty())
     usage_error("lab needs --check, or a command after --; one of them");
   const lab::LabOptions options = lab_options(arguments);
+  if (arguments.check && options.cluster.size() < 2)
+    usage_error("--check measures between hosts, and there is one");
   if (const std::string why = lab::missing(); !why.empty())
     throw std::runtime_error(fmt::format("no lab here: {}", why));
   const process::Guard guard = process::guard_process();
@@ -168,7 +170,7 @@ void add_lab(CLI::App& app) {
                    "a cluster: flat:, racks:, sites: or a JSON file; every worker is a host")
       ->required();
   command->add_option("--dilate", arguments->dilate, "stretch time so many times")
-      ->check(CLI::Range(1.0, 10'000.0));
+      ->check(CLI::Range(1.0, lab::most_dilation));
   command
       ->add_option("--shrink", arguments->shrink,
                    "messages carry 1/S of their bytes, links 1/S of their rate")

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -80,17 +81,18 @@ struct End {
 class Station {
  public:
   Station(int host, const std::vector<Flow>& flows, Shared& shared, int stations,
-          Nanoseconds window)
+          const TransferOptions& options)
       : host_(host),
         flows_(flows),
         shared_(shared),
         stations_(stations),
-        window_(window),
+        options_(options),
+        window_(static_cast<Nanoseconds>(options.window.count() * 1e9)),
         buffer_(256 << 10) {}
 
-  void run(double warm_up) {
+  void run() {
     connect_all();
-    for (End& end : ends_) end.left = end.total = std::floor(warm_up);
+    for (End& end : ends_) end.left = end.total = std::floor(options_.warm_up);
     move(false);
     meet(shared_.ready[1], stations_);
     // What was acknowledged last is on its way; then all begin at one moment.
@@ -134,6 +136,10 @@ class Station {
     int flow = 0;
     must(taken.valid() && recv(taken.get(), &flow, sizeof flow, MSG_WAITALL) == sizeof flow,
          "accepting");
+    const int most = options_.most_in_flight;
+    if (most > 0)
+      must(setsockopt(taken.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP, &most, sizeof most) == 0,
+           "limiting a window");
     ends_.push_back({.socket = std::move(taken), .flow = flow, .sends = false});
   }
 
@@ -187,6 +193,7 @@ class Station {
   const std::vector<Flow>& flows_;
   Shared& shared_;
   int stations_;
+  const TransferOptions& options_;
   Nanoseconds window_;
   std::vector<End> ends_;
   std::vector<std::byte> buffer_;
@@ -194,9 +201,8 @@ class Station {
 
 }  // namespace
 
-Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double warm_up,
-                     Seconds window) {
-  const auto nanoseconds = static_cast<Nanoseconds>(window.count() * 1e9);
+Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows,
+                     const TransferOptions& options) {
   std::vector<int> which;
   for (const Flow& flow : flows)
     for (const int host : {flow.from, flow.to})
@@ -209,8 +215,8 @@ Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double 
       hosts, which,
       [&](int index) {
         Station(which[static_cast<std::size_t>(index)], flows, shared,
-                static_cast<int>(which.size()), nanoseconds)
-            .run(warm_up);
+                static_cast<int>(which.size()), options)
+            .run();
       },
       Seconds(170));
   Transferred done;
