@@ -3,9 +3,10 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -136,11 +137,15 @@ class Station {
     int flow = 0;
     must(taken.valid() && recv(taken.get(), &flow, sizeof flow, MSG_WAITALL) == sizeof flow,
          "accepting");
-    const int most = options_.most_in_flight;
-    if (most > 0)
-      must(setsockopt(taken.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP, &most, sizeof most) == 0,
-           "limiting a window");
     ends_.push_back({.socket = std::move(taken), .flow = flow, .sends = false});
+  }
+
+  // What an end may send now.
+  [[nodiscard]] double room_of(const End& end) const {
+    if (!end.sends || options_.most_in_flight == 0) return end.left;
+    int unacknowledged = 0;
+    must(ioctl(end.socket.get(), SIOCOUTQ, &unacknowledged) == 0, "looking at a socket");
+    return std::min(end.left, static_cast<double>(options_.most_in_flight - unacknowledged));
   }
 
   // Until nothing is left at any end.
@@ -148,15 +153,20 @@ class Station {
     std::vector<pollfd> watched(ends_.size());
     for (;;) {
       bool any = false;
+      bool held = false;  // by the limit of what may be on its way: nobody wakes us then
       for (std::size_t i = 0; i < ends_.size(); ++i) {
         const bool wants = ends_[i].left > 0;
+        const bool may = wants && room_of(ends_[i]) > 0;
         any = any || wants;
-        watched[i] = {.fd = wants ? ends_[i].socket.get() : -1,
+        held = held || (wants && !may);
+        watched[i] = {.fd = may ? ends_[i].socket.get() : -1,
                       .events = static_cast<short>(ends_[i].sends ? POLLOUT : POLLIN),
                       .revents = 0};
       }
       if (!any) return;
-      must(poll(watched.data(), watched.size(), 30'000) > 0, "waiting for the network");
+      const timespec limit{.tv_sec = held ? 0 : 30, .tv_nsec = held ? 200'000 : 0};
+      const int found = ppoll(watched.data(), watched.size(), &limit, nullptr);
+      must(found > 0 || (found == 0 && held), "waiting for the network");
       for (std::size_t i = 0; i < ends_.size(); ++i)
         if (watched[i].revents != 0) move_some(ends_[i], counts);
     }
@@ -164,7 +174,7 @@ class Station {
 
   void move_some(End& end, bool counts) {
     const auto size =
-        static_cast<std::size_t>(std::min(end.left, static_cast<double>(buffer_.size())));
+        static_cast<std::size_t>(std::min(room_of(end), static_cast<double>(buffer_.size())));
     const ssize_t done =
         end.sends ? ::send(end.socket.get(), buffer_.data(), size, MSG_NOSIGNAL | MSG_DONTWAIT)
                   : recv(end.socket.get(), buffer_.data(), size, MSG_DONTWAIT);
