@@ -44,7 +44,7 @@ void serve(const std::string& socket, Engine& engine, bool of_engine, const Choi
           .all_reduce =
               [&](float* values, std::size_t count) {
                 const Bytes size{static_cast<std::int64_t>(count * sizeof(float))};
-                collectives.all_reduce(all, elements(std::span(values, count)),
+                collectives.all_reduce(all, tensor_view(std::span(values, count)),
                                        {.reduction = Reduction::sum, .algorithm = choice(size)});
               },
       });

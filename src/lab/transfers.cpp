@@ -109,6 +109,7 @@ class Station {
  private:
   void connect_all() {
     const Descriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    must(listener.valid(), "making a socket");
     const int yes = 1;
     setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     const sockaddr_in here = address(host_);
@@ -125,6 +126,7 @@ class Station {
 
   void connect_to(int flow) {
     Descriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    must(made.valid(), "making a socket");
     const sockaddr_in there = address(flows_[static_cast<std::size_t>(flow)].to);
     must(connect(made.get(), reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0,
          "connecting");

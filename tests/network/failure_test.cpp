@@ -58,7 +58,7 @@ void work(const FarWorld& world, const Case& each, Rank rank, Report& report) {
   std::vector<float> values(20'000);
   for (int i = 0;; ++i) {
     try {
-      call(collectives, trial, elements(values), {.timeout = Seconds(30), .step = step});
+      call(collectives, trial, tensor_view(values), {.timeout = Seconds(30), .step = step});
     } catch (const CommError& error) {
       report.told[rank].store(nanoseconds_now());
       report.named[rank].store(error.rank());
@@ -131,7 +131,7 @@ TEST(FarFailureOf, WhoIsHeardBadlyIsAlive) {
         Collectives collectives(engine);
         for (float share = 1; share == 1;) {  // of those who would go on
           share = Clock::now() < end ? 1.0F : 0.0F;
-          collectives.all_reduce(Group({0, 1, 2}), elements(std::span(&share, 1)));
+          collectives.all_reduce(Group({0, 1, 2}), tensor_view(std::span(&share, 1)));
         }
       },
       Seconds(60), soon);
@@ -144,10 +144,10 @@ TEST(FarFailureOf, WhoWaitsCostsNextToNothing) {
   world.run([](Engine& engine) {
     Collectives collectives(engine);
     std::vector<float> values(10'000, 1);
-    collectives.all_reduce(Group({0, 1}), elements(values));
+    collectives.all_reduce(Group({0, 1}), tensor_view(values));
     if (engine.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(2));
     const std::clock_t before = std::clock();  // CPU time of all threads
-    collectives.all_reduce(Group({0, 1}), elements(values));
+    collectives.all_reduce(Group({0, 1}), tensor_view(values));
     const double used = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
     EXPECT_LT(used, 0.05 * 2) << "CPU seconds";
   });
@@ -163,7 +163,7 @@ TEST(FarFailureOf, WhoWakesUpLateLearnsThatItWasGivenUp) {
     Collectives collectives(*joined.engine);
     std::vector<float> values(100);
     try {
-      while (true) collectives.all_reduce(Group({0, 1}), elements(values));
+      while (true) collectives.all_reduce(Group({0, 1}), tensor_view(values));
     } catch (const CommError& error) {
       // The one that slept either hears so, or finds its connection closed.
       if (rank == 0) {
@@ -193,7 +193,7 @@ TEST(FarFailureOf, ShortSilenceIsWaitedFor) {
     std::vector<float> values(20'000);
     while (true) {
       std::fill(values.begin(), values.end(), Clock::now() < end ? 1.0F : 0.0F);
-      collectives.all_reduce(Group({0, 1, 2}), elements(values));
+      collectives.all_reduce(Group({0, 1, 2}), tensor_view(values));
       EXPECT_EQ(values.front(), values.back());
       if (values.front() == 0) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
