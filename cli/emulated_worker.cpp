@@ -11,11 +11,12 @@
 
 #include "base/json.h"
 #include "lab/emulated_compute.h"
-#include "lab/wiring.h"
+#include "model/slowed_down.h"
 #include "riffle/error.h"
 #include "riffle/load.h"
 #include "riffle/make_engine.h"
 #include "riffle/session.h"
+#include "strategies/true_sizes.h"
 
 namespace riffle {
 namespace {
@@ -52,7 +53,8 @@ SessionOptions session_options(const lab::LabEnvironment& environment, Trace tra
   trace.optimizer_step *= environment.dilate;
   options.trace = std::move(trace);
   if (environment.cluster.size() == size)
-    options.cluster = lab::slowed_down(environment.cluster, environment.dilate, environment.shrink);
+    options.cluster =
+        model::slowed_down(environment.cluster, environment.dilate, environment.shrink);
   return options;
 }
 
@@ -92,12 +94,20 @@ void run_step(Session& session, lab::EmulatedCompute& compute, int layers) {
   session.end_step();
 }
 
-Json measure(Engine& engine, const std::string& strategy, const Trace& trace,
+NamedStrategy strategy_for(const std::string& spec, const Trace& whole, double shrink) {
+  std::vector<std::int64_t> elements;
+  for (const Layer& layer : whole.layers) elements.push_back(layer.elements);
+  return with_true_sizes(StrategyTable::builtin().make(spec), std::move(elements), shrink);
+}
+
+// `whole` is the true model, of which the lab's share travels.
+Json measure(Engine& engine, const std::string& strategy, const Trace& whole,
              const lab::LabEnvironment& environment, const Arguments& arguments) {
   using Clock = std::chrono::steady_clock;
+  const Trace trace = lab::shrunk(whole, environment.shrink);
   Model model(trace);
   const int layers = static_cast<int>(trace.layers.size());
-  Session session(engine, StrategyTable::builtin().make(strategy), model.spec,
+  Session session(engine, strategy_for(strategy, whole, environment.shrink), model.spec,
                   session_options(environment, trace, engine.size()));
   lab::EmulatedCompute compute(trace, environment, engine.rank() % environment.cluster.size());
   for (int i = 0; i < arguments.warm_up; ++i) run_step(session, compute, layers);
@@ -110,9 +120,13 @@ Json measure(Engine& engine, const std::string& strategy, const Trace& trace,
   std::vector<double> means{took.count() / unit,
                             (session.stats().exposed_communication * all - exposed).count() / unit};
   session.average(means);
-  return {{"strategy", strategy},         {"workers", engine.size()},
-          {"dilate", environment.dilate}, {"shrink", environment.shrink},
-          {"seconds_per_step", means[0]}, {"exposed_communication_seconds", means[1]}};
+  return {{"strategy", strategy},
+          {"workers", engine.size()},
+          {"dilate", environment.dilate},
+          {"shrink", environment.shrink},
+          {"buckets", session.buckets().size()},
+          {"seconds_per_step", means[0]},
+          {"exposed_communication_seconds", means[1]}};
 }
 
 void run(const Arguments& arguments) {
@@ -124,7 +138,7 @@ void run(const Arguments& arguments) {
   lab::LabEnvironment environment;
   environment.cluster.workers.resize(static_cast<std::size_t>(launched->size));
   if (const auto in_lab = lab::read_lab_environment()) environment = *in_lab;
-  const Trace trace = lab::shrunk(load_trace(arguments.trace), environment.shrink);
+  const Trace trace = load_trace(arguments.trace);
   for (const std::string& strategy : arguments.strategies) {
     const Json result = measure(*engine, strategy, trace, environment, arguments);
     if (engine->rank() == 0) fmt::print("{}\n", result.dump());

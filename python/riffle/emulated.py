@@ -1,6 +1,8 @@
 """A model that takes a trace's times instead of computing, for labs.
 
     model = riffle.emulated.Model("resnet50")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with riffle.sync(model, optimizer, model.strategy("ddp")): ...
 
 A torch module with one parameter per layer of the trace, of the trace's sizes; forward and backward
 sleep for the trace's times, layer by layer, so gradients become ready one after the other as those
@@ -16,7 +18,8 @@ from collections.abc import Mapping
 
 import torch
 
-from riffle._core import Trace, load_trace
+from riffle._core import NamedStrategy, Trace, load_trace
+from riffle.strategy import make
 
 _AT_ONCE = 1e-4  # seconds; a caller that comes back so soon has waited for nothing
 
@@ -100,6 +103,11 @@ class Model(torch.nn.Module):
             elements = max(1, round(layer.elements / self.device_model.shrink))
             self.register_parameter(f"layer{index}", torch.nn.Parameter(torch.zeros(elements)))
         self._gradients: dict[int, torch.Tensor] = {}
+
+    def strategy(self, spec: str) -> NamedStrategy:
+        """For riffle.sync. Under --shrink its buckets hold the layers that they hold without."""
+        elements = [layer.elements for layer in self.layers]
+        return make(spec).with_true_sizes(elements, self.device_model.shrink)
 
     def gradient(self, index: int, shape: torch.Size) -> torch.Tensor:
         """Ones, made once: making them must not take time of its own."""

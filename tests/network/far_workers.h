@@ -49,6 +49,10 @@ class FarWorld {
   void mend(int host) const {
     lab_.change({.link = fmt::format("worker{}", host), .repair = true});
   }
+  // Every link loses so many of its packets, each way, and delays each by up to `jitter`.
+  void disturb(double loss, Seconds jitter) const {
+    lab_.change({.link = "worker*", .jitter = jitter, .loss = loss});
+  }
   [[nodiscard]] int host_of(Rank rank) const { return rank / per_host_; }
 
   // For a worker's process: goes to the rank's host and joins.

@@ -47,5 +47,17 @@ TEST(Hosts, RandomCollectivesOfRandomGroups) {
   run_random_trials(FarWorld(4, 2), 300, Seconds(60));
 }
 
+// A path loses 2 % of its packets; what is lost is sent again, and nothing comes twice or out of
+// order.
+TEST(Hosts, RandomCollectivesOverALossyNetwork) {
+  NEEDS_HOSTS();
+  const FarWorld world(4, 1, milliseconds(2));
+  world.disturb(0.01, milliseconds(1));
+  run_random_trials(world, 60, Seconds(60));
+  std::int64_t lost = 0;
+  for (const lab::Counters& port : world.lab().network().counters()) lost += port.lost;
+  EXPECT_GT(lost, 10);
+}
+
 }  // namespace
 }  // namespace riffle::test
