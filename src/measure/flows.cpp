@@ -1,0 +1,235 @@
+#include "measure/flows.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+
+namespace riffle::measure {
+namespace {
+
+constexpr std::uint64_t kChannel = 0x666c6f77;  // "flow"
+constexpr Tag kPieces{.channel = kChannel, .sequence = 1};
+constexpr Tag kReceipts{.channel = kChannel, .sequence = 2};
+// What the first byte of a piece says.
+constexpr std::byte kMore{0};
+constexpr std::byte kLast{1};
+
+constexpr int kFirstWindow = 4;  // pieces
+constexpr Bytes kLargestWindow = mebibytes(64);
+constexpr Seconds kMemory{0.01};  // beside a round trip: what counts as lately
+
+// What a flow needs from who moves both ends of a rank along.
+class End {
+ public:
+  virtual ~End() = default;
+  // Moves what can be moved; true where something was.
+  virtual bool move() = 0;
+  [[nodiscard]] virtual bool is_done() const = 0;
+  // What it waits for, and until when at most.
+  virtual void add_requests(std::vector<Request>& requests) const = 0;
+  [[nodiscard]] virtual Deadline until() const { return Deadline::max(); }
+  virtual void cancel() noexcept = 0;
+};
+
+class Sender final : public End {
+ public:
+  Sender(Engine& engine, const Flow& flow, Deadline end)
+      : engine_(engine),
+        flow_(flow),
+        end_(end),
+        piece_(static_cast<std::size_t>(flow.piece.count), kMore),
+        last_(static_cast<std::size_t>(flow.piece.count), kLast),
+        most_(std::max<std::int64_t>(kLargestWindow.count / flow.piece.count, kFirstWindow)) {
+    listen();
+  }
+
+  bool move() override {
+    bool moved = false;
+    while (!ended_ && (Clock::now() >= end_ || sent_ - received_ < window())) {
+      ended_ = Clock::now() >= end_;
+      requests_.push_back(engine_.send(flow_.to, kPieces, ended_ ? last_ : piece_));
+      ++sent_;
+      moved = true;
+    }
+    while (!requests_.empty() && engine_.test(requests_.front())) {
+      requests_.pop_front();
+      moved = true;
+    }
+    while (!receipt_request_.empty() && engine_.test(receipt_request_)) {
+      ++received_;
+      receipts_.push_back(Clock::now());
+      if (!ended_ || received_ < sent_) listen();
+      moved = true;
+    }
+    return moved;
+  }
+  [[nodiscard]] bool is_done() const override {
+    return ended_ && requests_.empty() && received_ == sent_;
+  }
+  void add_requests(std::vector<Request>& requests) const override {
+    if (!requests_.empty()) requests.push_back(requests_.front());
+    if (!receipt_request_.empty()) requests.push_back(receipt_request_);
+  }
+  [[nodiscard]] Deadline until() const override { return ended_ ? Deadline::max() : end_; }
+  void cancel() noexcept override {
+    for (Request& request : requests_) engine_.cancel(request);
+    engine_.cancel(receipt_request_);
+  }
+
+ private:
+  void listen() { receipt_request_ = engine_.receive(flow_.to, kReceipts, {&receipt_, 1}); }
+  std::int64_t window() {
+    const Deadline since =
+        Clock::now() - std::chrono::duration_cast<Clock::duration>(flow_.round_trip + kMemory);
+    while (!receipts_.empty() && receipts_.front() < since) receipts_.pop_front();
+    return std::clamp<std::int64_t>(2 * static_cast<std::int64_t>(receipts_.size()), kFirstWindow,
+                                    most_);
+  }
+
+  Engine& engine_;
+  Flow flow_;
+  Deadline end_;
+  std::vector<std::byte> piece_;
+  std::vector<std::byte> last_;
+  std::int64_t most_;  // pieces
+  std::int64_t sent_ = 0;
+  std::int64_t received_ = 0;  // as the receipts say
+  bool ended_ = false;
+  std::deque<Request> requests_;
+  std::deque<Deadline> receipts_;  // of late
+  std::byte receipt_{};
+  Request receipt_request_;
+};
+
+class Receiver final : public End {
+ public:
+  Receiver(Engine& engine, const Flow& flow)
+      : engine_(engine), flow_(flow), piece_(static_cast<std::size_t>(flow.piece.count)) {
+    listen();
+  }
+
+  bool move() override {
+    bool moved = false;
+    while (!request_.empty() && engine_.test(request_)) {
+      arrivals_.push_back(Clock::now());
+      ended_ = piece_.front() == kLast;
+      receipts_.push_back(engine_.send(flow_.from, kReceipts, {&receipt_, 1}));
+      if (!ended_) listen();
+      moved = true;
+    }
+    while (!receipts_.empty() && engine_.test(receipts_.front())) {
+      receipts_.pop_front();
+      moved = true;
+    }
+    return moved;
+  }
+  [[nodiscard]] bool is_done() const override { return ended_ && receipts_.empty(); }
+  void add_requests(std::vector<Request>& requests) const override {
+    if (!request_.empty()) requests.push_back(request_);
+    if (!receipts_.empty()) requests.push_back(receipts_.front());
+  }
+  void cancel() noexcept override {
+    engine_.cancel(request_);
+    for (Request& request : receipts_) engine_.cancel(request);
+  }
+
+  [[nodiscard]] Carried carried(Deadline start, Seconds time) const {
+    const auto at = [&](int thirds) {
+      return start + std::chrono::duration_cast<Clock::duration>(time * thirds / 3);
+    };
+    const auto in = [&](Deadline from, Deadline to) {
+      return std::pair(std::ranges::lower_bound(arrivals_, from),
+                       std::ranges::upper_bound(arrivals_, to));
+    };
+    const auto [first, last] = in(at(1), at(3));
+    const int pieces = static_cast<int>(last - first);
+    const auto [late, end] = in(at(2), at(3));
+    const auto [early, middle] = in(at(1), at(2));
+    if (end - late > 1) return {rate(late, end), rate(early, middle), pieces};
+    // So few that all of them must tell.
+    const Bandwidth all = rate(arrivals_.begin(), arrivals_.end());
+    return {all, all, pieces};
+  }
+
+ private:
+  using Arrival = std::vector<Deadline>::const_iterator;
+
+  void listen() { request_ = engine_.receive(flow_.from, kPieces, piece_); }
+  // Each piece but the first came in the time since the one before it.
+  [[nodiscard]] Bandwidth rate(Arrival first, Arrival end) const {
+    if (end - first < 2) return {};
+    const Seconds time = *std::prev(end) - *first;
+    return {static_cast<double>((end - first - 1) * flow_.piece.count) /
+            std::max(time.count(), 1e-9)};
+  }
+
+  Engine& engine_;
+  Flow flow_;
+  std::vector<std::byte> piece_;
+  std::vector<Deadline> arrivals_;
+  bool ended_ = false;
+  std::byte receipt_{};
+  Request request_;
+  std::deque<Request> receipts_;
+};
+
+void run(const Place& place, std::span<End* const> ends, std::span<const Rank> peers) {
+  const auto is_done = [](const End* end) { return end->is_done(); };
+  try {
+    while (!std::ranges::all_of(ends, is_done)) {
+      bool moved = false;
+      std::vector<Request> requests;
+      Deadline until = Deadline::max();
+      for (End* end : ends) {
+        moved = end->move() || moved;
+        end->add_requests(requests);
+        until = std::min(until, end->until());
+      }
+      if (!moved && !requests.empty()) place.await(requests, peers, until);
+    }
+  } catch (...) {
+    for (End* end : ends) end->cancel();
+    throw;
+  }
+}
+
+}  // namespace
+
+std::vector<Carried> carry(const Place& place, const std::vector<Flow>& flows, Seconds time) {
+  const Rank self = place.engine().rank();
+  std::vector<double> told(3 * flows.size());
+  std::unique_ptr<Sender> sender;
+  std::unique_ptr<Receiver> receiver;
+  std::size_t mine = 0;
+  std::vector<End*> ends;
+  std::vector<Rank> peers;
+  place.meet();
+  const Deadline start = Clock::now();
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    if (flows[i].from == self) {
+      sender = std::make_unique<Sender>(place.engine(), flows[i],
+                                        start + std::chrono::duration_cast<Clock::duration>(time));
+      ends.push_back(sender.get());
+      peers.push_back(flows[i].to);
+    } else if (flows[i].to == self) {
+      receiver = std::make_unique<Receiver>(place.engine(), flows[i]);
+      mine = i;
+      ends.push_back(receiver.get());
+      peers.push_back(flows[i].from);
+    }
+  }
+  run(place, ends, peers);
+  if (receiver) {
+    const Carried seen = receiver->carried(start, time);
+    told[3 * mine] = seen.rate.bytes_per_second;
+    told[3 * mine + 1] = seen.before.bytes_per_second;
+    told[3 * mine + 2] = seen.pieces;
+  }
+  place.control().all_reduce(told, Reduction::sum);
+  std::vector<Carried> carried;
+  for (std::size_t i = 0; i < told.size(); i += 3)
+    carried.push_back({{told[i]}, {told[i + 1]}, static_cast<int>(told[i + 2])});
+  return carried;
+}
+
+}  // namespace riffle::measure

@@ -1,0 +1,32 @@
+// Rates under load: bulk data of several pairs of hosts at once.
+#pragma once
+
+#include <vector>
+
+#include "measure/place.h"
+
+namespace riffle::measure {
+
+struct Flow {
+  Rank from = 0;
+  Rank to = 0;
+  Bytes piece;           // of the messages it is made of
+  Seconds round_trip{};  // of a small message
+};
+
+// What the receiver of a flow saw.
+struct Carried {
+  Bandwidth rate;    // in the last third of the time
+  Bandwidth before;  // in the third before it: less where the flow was still growing
+  int pieces = 0;    // that came in both
+};
+
+// Runs all flows for `time`, side by side, from one moment on. Each rank sends one of them and
+// receives one at most. All ranks of the job call it, with the same flows; the result is the same
+// on all of them.
+//
+// A flow sends what its receiver has acknowledged lately, twice over: that doubles with every round
+// trip until a link is full, as TCP itself does, and leaves little on its way when the time is up.
+std::vector<Carried> carry(const Place& place, const std::vector<Flow>& flows, Seconds time);
+
+}  // namespace riffle::measure

@@ -1,0 +1,161 @@
+#include "measure/rounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace riffle::measure {
+namespace {
+
+// Of two hosts there is one pair: it is measured so often all the same.
+constexpr int kLeastRounds = 3;
+constexpr Seconds kLeastTime{0.09};
+constexpr double kRoundTrips = 12;
+// A piece takes about so long; until a rate is known it is guessed.
+constexpr Seconds kPieceTime{0.001};
+constexpr Bandwidth kGuess{32e6};
+constexpr Bytes kLeastPiece = kibibytes(4);
+constexpr Bytes kLargestPiece = mebibytes(1);
+// A flow has settled when it came in so many pieces, and has stopped to grow.
+constexpr int kPieces = 16;
+constexpr double kGrowth = 1.15;
+constexpr double kTotalGrowth = 1.04;
+// More flows than that tell no more of an uplink.
+constexpr std::size_t kMostFlows = 32;
+
+Bytes piece_for(Bandwidth rate) {
+  const auto bytes = static_cast<std::uint64_t>(kPieceTime.count() * rate.bytes_per_second);
+  return {std::clamp(static_cast<std::int64_t>(std::bit_floor(bytes)), kLeastPiece.count,
+                     kLargestPiece.count)};
+}
+
+bool has_settled(const std::vector<Carried>& flows) {
+  double now = 0;
+  double before = 0;
+  bool grows = false;
+  for (const Carried& flow : flows) {
+    if (flow.pieces < kPieces) return false;
+    now += flow.rate.bytes_per_second;
+    before += flow.before.bytes_per_second;
+    grows = grows || flow.rate.bytes_per_second > kGrowth * flow.before.bytes_per_second;
+  }
+  return !grows || now < kTotalGrowth * before;
+}
+
+Seconds longest_round_trip(const PairTable<Echo>& echoes) {
+  Seconds longest{};
+  for (int a = 0; a < echoes.size(); ++a)
+    for (int b = 0; b < echoes.size(); ++b)
+      if (echoes.at(a, b)) longest = std::max(longest, echoes.at(a, b)->least);
+  return longest;
+}
+
+// The hosts of some parts in turns, so that the first few are spread over all of them.
+std::vector<int> in_turns(const std::vector<std::vector<int>>& lists) {
+  std::vector<int> hosts;
+  bool any = true;
+  for (std::size_t i = 0; any; ++i) {
+    any = false;
+    for (const auto& list : lists)
+      if (i < list.size()) {
+        hosts.push_back(list[i]);
+        any = true;
+      }
+  }
+  return hosts;
+}
+
+std::vector<int> spread(const Levels& levels, int part) {
+  const std::vector<int> parts = parts_of(levels, part);
+  if (parts.empty()) return levels[part].hosts;
+  std::vector<std::vector<int>> lists;
+  for (const int each : parts) lists.push_back(spread(levels, each));
+  return in_turns(lists);
+}
+
+}  // namespace
+
+Rounds::Rounds(const Place& place, const Group& hosts, const PairTable<Echo>& echoes,
+               Seconds most_time)
+    : place_(place),
+      hosts_(hosts),
+      echoes_(echoes),
+      most_time_(most_time),
+      time_(std::min(std::max(kLeastTime, kRoundTrips * longest_round_trip(echoes)), most_time)),
+      rates_(hosts.size()) {}
+
+std::vector<Flow> Rounds::flows_of(const Pairs& pairs) const {
+  const std::vector<HostRate> known = host_rates(rates_);
+  const auto rate_of = [&](int host) {
+    const Bandwidth best = known[host].best();
+    return best > Bandwidth{} ? best : kGuess;
+  };
+  std::vector<Flow> flows;
+  const auto add = [&](int from, int to) {
+    flows.push_back({.from = hosts_.ranks()[from],
+                     .to = hosts_.ranks()[to],
+                     .piece = piece_for(std::min(rate_of(from), rate_of(to))),
+                     .round_trip = echoes_.at(from, to)->least});
+  };
+  for (const auto& [a, b] : pairs) {
+    add(a, b);
+    add(b, a);
+  }
+  return flows;
+}
+
+void Rounds::note(int from, int to, Bandwidth rate) {
+  if (rate <= Bandwidth{}) return;
+  std::optional<Bandwidth>& known = rates_.at(from, to);
+  known = known ? std::max(*known, rate) : rate;
+}
+
+std::vector<Carried> Rounds::exchange(const Pairs& pairs) {
+  std::vector<Carried> carried = carry(place_, flows_of(pairs), time_);
+  while (!has_settled(carried) && time_ < most_time_) {
+    time_ = std::min(2 * time_, most_time_);
+    carried = carry(place_, flows_of(pairs), time_);
+  }
+  return carried;
+}
+
+void Rounds::run(int count, const std::function<void(const std::string&)>& tell) {
+  const int n = hosts_.size();
+  if (n < 2) return;
+  for (int round = 0; round < std::max(count, kLeastRounds); ++round) {
+    tell(fmt::format("rates, round {} of {}", round + 1, std::max(count, kLeastRounds)));
+    Pairs pairs;
+    for (int a = 0; a < n; ++a)
+      if (const int b = opponent(a, round % rounds_of(n), n); b > a) pairs.emplace_back(a, b);
+    const std::vector<Carried> carried = exchange(pairs);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      note(pairs[i].first, pairs[i].second, carried[2 * i].rate);
+      note(pairs[i].second, pairs[i].first, carried[2 * i + 1].rate);
+    }
+  }
+}
+
+UplinkLoad Rounds::load_uplink(const Levels& levels, int part) {
+  std::vector<std::vector<int>> siblings;
+  for (const int other : parts_of(levels, levels[part].parent))
+    if (other != part) siblings.push_back(spread(levels, other));
+  const std::vector<int> own = spread(levels, part);
+  const std::vector<int> others = in_turns(siblings);
+  Pairs pairs;
+  for (std::size_t i = 0; i < std::min({own.size(), others.size(), kMostFlows}); ++i)
+    pairs.emplace_back(own[i], others[i]);
+  const std::vector<HostRate> rates = host_rates(rates_);
+  UplinkLoad load;
+  load.flows = static_cast<int>(pairs.size());
+  for (const auto& [a, b] : pairs)
+    load.ends.bytes_per_second += std::min(rates[a].best(), rates[b].best()).bytes_per_second;
+  const std::vector<Carried> carried = exchange(pairs);
+  for (std::size_t i = 0; i < carried.size(); ++i) {
+    Bandwidth& sum = i % 2 == 0 ? load.out : load.in;
+    sum.bytes_per_second += carried[i].rate.bytes_per_second;
+  }
+  return load;
+}
+
+}  // namespace riffle::measure

@@ -1,0 +1,44 @@
+// Flows between hosts, round by round: every pair while all hosts are busy, and every uplink while
+// all hosts below it are.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "measure/cluster_fit.h"
+#include "measure/echoes.h"
+#include "measure/flows.h"
+
+namespace riffle::measure {
+
+class Rounds {
+ public:
+  // Flows take no longer than `most_time`, and as long as they need to settle. What is given must
+  // outlive this object. All ranks make the same calls.
+  Rounds(const Place& place, const Group& hosts, const PairTable<Echo>& echoes, Seconds most_time);
+
+  // Every host exchanges with another in each round; `count` rounds of a tournament, and at least a
+  // few. A pair that was measured before keeps the better rate.
+  void run(int count, const std::function<void(const std::string&)>& tell);
+  // Hosts of a part exchange with as many beyond it, within the part around it.
+  UplinkLoad load_uplink(const Levels& levels, int part);
+
+  [[nodiscard]] const PairTable<Bandwidth>& rates() const { return rates_; }
+  [[nodiscard]] Seconds time() const { return time_; }
+
+ private:
+  using Pairs = std::vector<std::pair<int, int>>;
+  // Both ways of each pair: out, in, out, in.
+  std::vector<Carried> exchange(const Pairs& pairs);
+  [[nodiscard]] std::vector<Flow> flows_of(const Pairs& pairs) const;
+  void note(int from, int to, Bandwidth rate);
+
+  const Place& place_;
+  const Group& hosts_;
+  const PairTable<Echo>& echoes_;
+  Seconds most_time_;
+  Seconds time_;
+  PairTable<Bandwidth> rates_;
+};
+
+}  // namespace riffle::measure
