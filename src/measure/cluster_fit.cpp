@@ -30,7 +30,7 @@ double middle(std::vector<double> values) {
 double rounded(double value) {
   if (value <= 0) return 0;
   const double unit = std::pow(10.0, std::floor(std::log10(value)) - 3);
-  return std::round(value / unit) * unit;
+  return std::stod(fmt::format("{:.6g}", std::round(value / unit) * unit));
 }
 
 // Values that are about the same become their median; the others keep theirs.
@@ -104,7 +104,10 @@ class Fitter {
     double latency = 0;
     double rate = 0;
     [[nodiscard]] Link link() const {
-      return {Seconds(rounded(latency)), {rounded(std::max(rate, 1.0))}};
+      // In the units that a person would write, so that the cluster has a short spelling.
+      constexpr double kMegabit = 1e6 / 8;
+      return {microseconds(rounded(latency * 1e6)),
+              {std::max(rounded(rate / kMegabit), 1e-5) * kMegabit}};
     }
   };
   Fitted& host(int index) { return hosts_[index]; }

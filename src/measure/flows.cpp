@@ -16,6 +16,7 @@ constexpr std::byte kLast{1};
 
 constexpr int kFirstWindow = 4;  // pieces
 constexpr Bytes kLargestWindow = mebibytes(64);
+constexpr double kGrew = 1.05;
 constexpr Seconds kMemory{0.01};  // beside a round trip: what counts as lately
 
 // What a flow needs from who moves both ends of a rank along.
@@ -137,30 +138,27 @@ class Receiver final : public End {
     const auto at = [&](int thirds) {
       return start + std::chrono::duration_cast<Clock::duration>(time * thirds / 3);
     };
-    const auto in = [&](Deadline from, Deadline to) {
-      return std::pair(std::ranges::lower_bound(arrivals_, from),
-                       std::ranges::upper_bound(arrivals_, to));
-    };
-    const auto [first, last] = in(at(1), at(3));
-    const int pieces = static_cast<int>(last - first);
-    const auto [late, end] = in(at(2), at(3));
-    const auto [early, middle] = in(at(1), at(2));
-    if (end - late > 1) return {rate(late, end), rate(early, middle), pieces};
-    // So few that all of them must tell.
-    const Bandwidth all = rate(arrivals_.begin(), arrivals_.end());
-    return {all, all, pieces};
+    const Bandwidth before = rate(at(1), at(2));
+    const Bandwidth now = rate(at(2), at(3));
+    const bool grew = now.bytes_per_second > kGrew * before.bytes_per_second;
+    const auto pieces = std::ranges::count_if(
+        arrivals_, [&](Deadline each) { return each >= at(1) && each <= at(3); });
+    return {grew ? now : rate(at(1), at(3)), before, static_cast<int>(pieces)};
   }
 
  private:
-  using Arrival = std::vector<Deadline>::const_iterator;
-
   void listen() { request_ = engine_.receive(flow_.from, kPieces, piece_); }
-  // Each piece but the first came in the time since the one before it.
-  [[nodiscard]] Bandwidth rate(Arrival first, Arrival end) const {
-    if (end - first < 2) return {};
-    const Seconds time = *std::prev(end) - *first;
-    return {static_cast<double>((end - first - 1) * flow_.piece.count) /
-            std::max(time.count(), 1e-9)};
+
+  // A piece comes evenly over the time since the one before it, so that what flows carry adds up,
+  // however they take turns.
+  [[nodiscard]] Bandwidth rate(Deadline from, Deadline to) const {
+    double pieces = 0;
+    for (std::size_t i = 1; i < arrivals_.size(); ++i) {
+      const Seconds whole = arrivals_[i] - arrivals_[i - 1];
+      const Seconds part = std::min(arrivals_[i], to) - std::max(arrivals_[i - 1], from);
+      if (part > Seconds{}) pieces += part / whole;
+    }
+    return {pieces * static_cast<double>(flow_.piece.count) / Seconds(to - from).count()};
   }
 
   Engine& engine_;

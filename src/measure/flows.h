@@ -16,9 +16,9 @@ struct Flow {
 
 // What the receiver of a flow saw.
 struct Carried {
-  Bandwidth rate;    // in the last third of the time
-  Bandwidth before;  // in the third before it: less where the flow was still growing
-  int pieces = 0;    // that came in both
+  Bandwidth rate;    // in the last two thirds of the time; in the last one where it still grew
+  Bandwidth before;  // in the second third
+  int pieces = 0;    // that came in the last two thirds
 };
 
 // Runs all flows for `time`, side by side, from one moment on. Each rank sends one of them and

@@ -10,17 +10,19 @@ namespace {
 
 // Of two hosts there is one pair: it is measured so often all the same.
 constexpr int kLeastRounds = 3;
-constexpr Seconds kLeastTime{0.09};
+constexpr Seconds kLeastTime{0.15};
 constexpr double kRoundTrips = 12;
 // A piece takes about so long; until a rate is known it is guessed.
-constexpr Seconds kPieceTime{0.001};
+constexpr Seconds kPieceTime{0.002};
 constexpr Bandwidth kGuess{32e6};
 constexpr Bytes kLeastPiece = kibibytes(4);
 constexpr Bytes kLargestPiece = mebibytes(1);
-// A flow has settled when it came in so many pieces, and has stopped to grow.
-constexpr int kPieces = 16;
+// Flows have settled when they came in so many pieces on the mean, and have stopped to grow.
+constexpr int kPieces = 8;
 constexpr double kGrowth = 1.15;
-constexpr double kTotalGrowth = 1.04;
+constexpr double kTotalGrowth = 1.1;
+// Flows that share a link take a while to agree on their shares.
+constexpr Seconds kLeastUplinkTime{0.4};
 // More flows than that tell no more of an uplink.
 constexpr std::size_t kMostFlows = 32;
 
@@ -30,17 +32,19 @@ Bytes piece_for(Bandwidth rate) {
                      kLargestPiece.count)};
 }
 
-bool has_settled(const std::vector<Carried>& flows) {
+bool have_settled(const std::vector<Carried>& flows) {
   double now = 0;
   double before = 0;
+  int pieces = 0;
   bool grows = false;
   for (const Carried& flow : flows) {
-    if (flow.pieces < kPieces) return false;
+    pieces += flow.pieces;
     now += flow.rate.bytes_per_second;
     before += flow.before.bytes_per_second;
     grows = grows || flow.rate.bytes_per_second > kGrowth * flow.before.bytes_per_second;
   }
-  return !grows || now < kTotalGrowth * before;
+  return pieces >= kPieces * static_cast<int>(flows.size()) &&
+         (!grows || now < kTotalGrowth * before);
 }
 
 Seconds longest_round_trip(const PairTable<Echo>& echoes) {
@@ -92,28 +96,23 @@ std::vector<Flow> Rounds::flows_of(const Pairs& pairs) const {
     return best > Bandwidth{} ? best : kGuess;
   };
   std::vector<Flow> flows;
-  const auto add = [&](int from, int to) {
+  for (const auto& [from, to] : pairs)
     flows.push_back({.from = hosts_.ranks()[from],
                      .to = hosts_.ranks()[to],
                      .piece = piece_for(std::min(rate_of(from), rate_of(to))),
                      .round_trip = echoes_.at(from, to)->least});
-  };
-  for (const auto& [a, b] : pairs) {
-    add(a, b);
-    add(b, a);
-  }
   return flows;
 }
 
-void Rounds::note(int from, int to, Bandwidth rate) {
+void Rounds::note(std::pair<int, int> pair, Bandwidth rate) {
   if (rate <= Bandwidth{}) return;
-  std::optional<Bandwidth>& known = rates_.at(from, to);
+  std::optional<Bandwidth>& known = rates_.at(pair.first, pair.second);
   known = known ? std::max(*known, rate) : rate;
 }
 
-std::vector<Carried> Rounds::exchange(const Pairs& pairs) {
+std::vector<Carried> Rounds::carry_settled(const Pairs& pairs) {
   std::vector<Carried> carried = carry(place_, flows_of(pairs), time_);
-  while (!has_settled(carried) && time_ < most_time_) {
+  while (!have_settled(carried) && time_ < most_time_) {
     time_ = std::min(2 * time_, most_time_);
     carried = carry(place_, flows_of(pairs), time_);
   }
@@ -123,15 +122,19 @@ std::vector<Carried> Rounds::exchange(const Pairs& pairs) {
 void Rounds::run(int count, const std::function<void(const std::string&)>& tell) {
   const int n = hosts_.size();
   if (n < 2) return;
-  for (int round = 0; round < std::max(count, kLeastRounds); ++round) {
-    tell(fmt::format("rates, round {} of {}", round + 1, std::max(count, kLeastRounds)));
+  const int all = rounds_of(n);
+  const int done = std::max(std::min(count, all), kLeastRounds);
+  for (int i = 0; i < done; ++i) {
+    tell(fmt::format("rates, round {} of {}", i + 1, done));
+    // Where not all of them take place, those that do are spread over the tournament.
+    const int round = done < all ? i * all / done : i % all;
     Pairs pairs;
     for (int a = 0; a < n; ++a)
-      if (const int b = opponent(a, round % rounds_of(n), n); b > a) pairs.emplace_back(a, b);
-    const std::vector<Carried> carried = exchange(pairs);
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      note(pairs[i].first, pairs[i].second, carried[2 * i].rate);
-      note(pairs[i].second, pairs[i].first, carried[2 * i + 1].rate);
+      if (const int b = opponent(a, round, n); b > a) pairs.emplace_back(a, b);
+    for (int way = 0; way < 2; ++way) {
+      const std::vector<Carried> carried = carry_settled(pairs);
+      for (std::size_t p = 0; p < pairs.size(); ++p) note(pairs[p], carried[p].rate);
+      for (auto& [from, to] : pairs) std::swap(from, to);
     }
   }
 }
@@ -150,10 +153,11 @@ UplinkLoad Rounds::load_uplink(const Levels& levels, int part) {
   load.flows = static_cast<int>(pairs.size());
   for (const auto& [a, b] : pairs)
     load.ends.bytes_per_second += std::min(rates[a].best(), rates[b].best()).bytes_per_second;
-  const std::vector<Carried> carried = exchange(pairs);
-  for (std::size_t i = 0; i < carried.size(); ++i) {
-    Bandwidth& sum = i % 2 == 0 ? load.out : load.in;
-    sum.bytes_per_second += carried[i].rate.bytes_per_second;
+  time_ = std::min(std::max(time_, kLeastUplinkTime), most_time_);
+  for (Bandwidth* sum : {&load.out, &load.in}) {
+    for (const Carried& flow : carry_settled(pairs))
+      sum->bytes_per_second += flow.rate.bytes_per_second;
+    for (auto& [from, to] : pairs) std::swap(from, to);
   }
   return load;
 }

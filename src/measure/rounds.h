@@ -17,10 +17,11 @@ class Rounds {
   // outlive this object. All ranks make the same calls.
   Rounds(const Place& place, const Group& hosts, const PairTable<Echo>& echoes, Seconds most_time);
 
-  // Every host exchanges with another in each round; `count` rounds of a tournament, and at least a
-  // few. A pair that was measured before keeps the better rate.
+  // Every host sends to another, or receives from one, in each round, then the other way round;
+  // `count` rounds of a tournament, and at least a few. One way at a time: data on its way back
+  // would delay what TCP acknowledges. A pair that was measured before keeps the better rate.
   void run(int count, const std::function<void(const std::string&)>& tell);
-  // Hosts of a part exchange with as many beyond it, within the part around it.
+  // Hosts of a part send to as many beyond it, within the part around it, and receive from them.
   UplinkLoad load_uplink(const Levels& levels, int part);
 
   [[nodiscard]] const PairTable<Bandwidth>& rates() const { return rates_; }
@@ -28,10 +29,10 @@ class Rounds {
 
  private:
   using Pairs = std::vector<std::pair<int, int>>;
-  // Both ways of each pair: out, in, out, in.
-  std::vector<Carried> exchange(const Pairs& pairs);
+  // One way; takes longer, from now on, where the flows have not settled.
+  std::vector<Carried> carry_settled(const Pairs& pairs);
   [[nodiscard]] std::vector<Flow> flows_of(const Pairs& pairs) const;
-  void note(int from, int to, Bandwidth rate);
+  void note(std::pair<int, int> pair, Bandwidth rate);
 
   const Place& place_;
   const Group& hosts_;
