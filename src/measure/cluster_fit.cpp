@@ -26,11 +26,10 @@ double middle(std::vector<double> values) {
   return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-// Four digits: what was measured has no more.
-double rounded(double value) {
-  if (value <= 0) return 0;
-  const double unit = std::pow(10.0, std::floor(std::log10(value)) - 3);
-  return std::stod(fmt::format("{:.6g}", std::round(value / unit) * unit));
+// Four digits, since what was measured has no more, in units that a person would write.
+Link rounded(double latency, double rate) {
+  return {parse_seconds(fmt::format("{:.4g}us", latency * 1e6), "latency"),
+          parse_bandwidth(fmt::format("{:.4g}Mbps", std::max(rate * 8e-6, 1e-6)), "bandwidth")};
 }
 
 // Values that are about the same become their median; the others keep theirs.
@@ -103,12 +102,7 @@ class Fitter {
   struct Fitted {
     double latency = 0;
     double rate = 0;
-    [[nodiscard]] Link link() const {
-      // In the units that a person would write, so that the cluster has a short spelling.
-      constexpr double kMegabit = 1e6 / 8;
-      return {microseconds(rounded(latency * 1e6)),
-              {std::max(rounded(rate / kMegabit), 1e-5) * kMegabit}};
-    }
+    [[nodiscard]] Link link() const { return rounded(latency, rate); }
   };
   Fitted& host(int index) { return hosts_[index]; }
   Fitted& uplink(int part) { return uplinks_[part]; }

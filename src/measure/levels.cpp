@@ -18,6 +18,8 @@ constexpr double kNoise = 50e-6;
 // this one.
 constexpr double kSame = 1.15;
 constexpr double kLess = 1.3;
+// More pairs than that tell no more of an uplink.
+constexpr std::size_t kMostPairs = 32;
 // A host with so little of the usual rate tells nothing of the links beyond its own.
 constexpr double kNarrow = 0.5;
 
@@ -49,6 +51,14 @@ std::vector<double> across(const PairTable<double>& table, const std::vector<int
     for (const int b : other)
       if (table.at(a, b)) values.push_back(*table.at(a, b));
   return values;
+}
+
+template <typename Holds>
+bool all_pairs(const Sets& sets, const Holds& holds) {
+  for (std::size_t a = 0; a < sets.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (!holds(sets[a], sets[b])) return false;
+  return true;
 }
 
 // Latencies as they would be if all hosts had usual links of their own: what a host's nearest
@@ -98,6 +108,29 @@ PairTable<double> lacks(const PairTable<Bandwidth>& rate, const std::vector<doub
   return result;
 }
 
+// The hosts of some parts in turns, so that the first few are spread over all of them.
+std::vector<int> in_turns(const std::vector<std::vector<int>>& lists) {
+  std::vector<int> hosts;
+  bool any = true;
+  for (std::size_t i = 0; any; ++i) {
+    any = false;
+    for (const auto& list : lists)
+      if (i < list.size()) {
+        hosts.push_back(list[i]);
+        any = true;
+      }
+  }
+  return hosts;
+}
+
+std::vector<int> spread(const Levels& levels, int part) {
+  const std::vector<int> parts = parts_of(levels, part);
+  if (parts.empty()) return levels[part].hosts;
+  std::vector<std::vector<int>> lists;
+  for (const int each : parts) lists.push_back(spread(levels, each));
+  return in_turns(lists);
+}
+
 class Finder {
  public:
   Finder(const PairTable<Seconds>& latency, const PairTable<Bandwidth>& rate,
@@ -123,61 +156,65 @@ class Finder {
  private:
   void divide(int part) {
     const std::vector<int> hosts = levels_[part].hosts;
-    const Sets far = by_latency(hosts);
-    const Sets sets = far.empty() ? by_rate(hosts) : far;
-    for (const auto& set : sets) {
-      levels_.push_back({.parent = part, .hosts = set, .by_rate = far.empty()});
+    for (const auto& set : by_latency(hosts)) {
+      levels_.push_back({.parent = part, .hosts = set});
       divide(static_cast<int>(levels_.size()) - 1);
     }
+    if (static_cast<int>(levels_.size()) > part + 1) return;
+    for (const auto& set : by_rate(hosts))
+      levels_.push_back({.parent = part, .hosts = set, .by_rate = true});
   }
 
-  // The coarsest division that holds, or none.
-  template <typename Holds>
-  static Sets coarsest(const PairTable<double>& distance, const std::vector<int>& hosts,
-                       const Holds& holds) {
-    if (hosts.size() < 4) return {};
-    const std::vector<Sets> all = linkage(distance, hosts);
-    for (std::size_t count = 2; count <= hosts.size() / 2; ++count) {
-      const Sets& sets = all[count - 1];
-      const bool large = std::ranges::all_of(sets, [](const auto& set) { return set.size() > 1; });
-      if (large && holds(sets)) return sets;
-    }
-    return {};
+  // Divisions into sets of two or more, the coarsest first.
+  static std::vector<Sets> divisions(const PairTable<double>& distance,
+                                     const std::vector<int>& hosts) {
+    std::vector<Sets> result;
+    if (hosts.size() < 4) return result;
+    for (const Sets& sets : linkage(distance, hosts))
+      if (sets.size() > 1 &&
+          std::ranges::all_of(sets, [](const auto& set) { return set.size() > 1; }))
+        result.push_back(sets);
+    return result;
   }
 
+  // Latencies have levels: the coarsest division that holds, each set of which may be divided
+  // again.
   [[nodiscard]] Sets by_latency(const std::vector<int>& hosts) const {
-    return coarsest(latency_, hosts, [&](const Sets& sets) {
+    const auto holds = [&](const Sets& sets) {
       const std::vector<double> near = inside(latency_, sets);
       if (near.empty()) return false;
       const double limit = kLonger * quantile(near, 0.9) + kNoise;
-      for (std::size_t a = 0; a < sets.size(); ++a)
-        for (std::size_t b = 0; b < a; ++b) {
-          const std::vector<double> far = across(latency_, sets[a], sets[b]);
-          if (!far.empty() && quantile(far, 0.1) < limit) return false;
-        }
-      return true;
-    });
+      return all_pairs(sets, [&](const auto& a, const auto& b) {
+        const std::vector<double> far = across(latency_, a, b);
+        return far.empty() || quantile(far, 0.1) >= limit;
+      });
+    };
+    for (const Sets& sets : divisions(latency_, hosts))
+      if (holds(sets)) return sets;
+    return {};
   }
 
+  // Rates under load have none: the finest division that holds.
   [[nodiscard]] Sets by_rate(const std::vector<int>& hosts) const {
     std::vector<int> wide;
     std::vector<int> others;
     for (const int host : hosts) (best_[host] > narrow_ ? wide : others).push_back(host);
-    Sets sets = coarsest(lack_, wide, [&](const Sets& candidate) {
-      const std::vector<double> near = inside(lack_, candidate);
-      if (near.empty() || median(near) > std::log(kSame)) return false;
-      for (std::size_t a = 0; a < candidate.size(); ++a)
-        for (std::size_t b = 0; b < a; ++b) {
-          const std::vector<double> far = across(lack_, candidate[a], candidate[b]);
-          if (far.empty() || quantile(far, 0.4) < std::log(kLess)) return false;
-        }
-      return true;
-    });
-    if (!sets.empty())
-      for (const int host : others) home_of(host, sets).push_back(host);
-    for (auto& set : sets) std::ranges::sort(set);
-    std::ranges::sort(sets);
-    return sets;
+    const auto holds = [&](const Sets& sets) {
+      const std::vector<double> near = inside(lack_, sets);
+      return !near.empty() && median(near) <= std::log(kSame) &&
+             all_pairs(sets, [&](const auto& a, const auto& b) {
+               const std::vector<double> far = across(lack_, a, b);
+               return !far.empty() && quantile(far, 0.4) >= std::log(kLess);
+             });
+    };
+    Sets found;
+    for (const Sets& sets : divisions(lack_, wide))
+      if (holds(sets)) found = sets;
+    if (!found.empty())
+      for (const int host : others) home_of(host, found).push_back(host);
+    for (auto& set : found) std::ranges::sort(set);
+    std::ranges::sort(found);
+    return found;
   }
 
   // Where a narrow host belongs: with those it was with before, else with the nearest.
@@ -226,6 +263,18 @@ std::vector<int> parts_of(const Levels& levels, int part) {
   for (std::size_t i = 0; i < levels.size(); ++i)
     if (levels[i].parent == part) parts.push_back(static_cast<int>(i));
   return parts;
+}
+
+std::vector<std::pair<int, int>> pairs_across(const Levels& levels, int part) {
+  std::vector<std::vector<int>> siblings;
+  for (const int other : parts_of(levels, levels[part].parent))
+    if (other != part) siblings.push_back(spread(levels, other));
+  const std::vector<int> own = spread(levels, part);
+  const std::vector<int> others = in_turns(siblings);
+  std::vector<std::pair<int, int>> pairs;
+  for (std::size_t i = 0; i < std::min({own.size(), others.size(), kMostPairs}); ++i)
+    pairs.emplace_back(own[i], others[i]);
+  return pairs;
 }
 
 int innermost(const Levels& levels, int host) {

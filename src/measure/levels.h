@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "measure/pair_table.h"
@@ -42,6 +43,9 @@ std::vector<HostRate> host_rates(const PairTable<Bandwidth>& rate);
 
 // The indices of the parts that `part` is divided into.
 std::vector<int> parts_of(const Levels& levels, int part);
+// Hosts of a part with as many beyond it, within the part around it: spread over the parts on both
+// sides, so that no inner link is the narrow one.
+std::vector<std::pair<int, int>> pairs_across(const Levels& levels, int part);
 // The innermost part that a host is in.
 int innermost(const Levels& levels, int host);
 

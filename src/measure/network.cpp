@@ -14,6 +14,8 @@ namespace {
 constexpr Link kInside{microseconds(20), {5e9}};
 constexpr Link kBetween{microseconds(100), {1.25e9}};
 
+constexpr int kMostLooks = 3;
+
 // By host; what its first rank found counts.
 std::vector<Link> time_inside(const Place& place, const Partition& hosts) {
   const Rank self = place.engine().rank();
@@ -55,6 +57,20 @@ bool rests_on_rates(const Levels& levels) {
   return std::ranges::any_of(levels, &Part::by_rate);
 }
 
+// A pair with nothing between it that carried less than both of its hosts can.
+bool has_odd_pair(const Levels& levels, const PairTable<Bandwidth>& rates) {
+  constexpr double kOdd = 0.85;
+  const std::vector<HostRate> hosts = host_rates(rates);
+  for (int a = 0; a < rates.size(); ++a)
+    for (int b = 0; b < rates.size(); ++b)
+      if (const auto& rate = rates.at(a, b);
+          rate && innermost(levels, a) == innermost(levels, b) &&
+          rate->bytes_per_second <
+              kOdd * std::min(hosts[a].best(), hosts[b].best()).bytes_per_second)
+        return true;
+  return false;
+}
+
 }  // namespace
 
 Partition by_host(const Engine& engine) {
@@ -84,6 +100,14 @@ Cluster assumed_cluster(const Engine& engine) {
   return cluster;
 }
 
+NetworkOptions quick_look(Partition before) {
+  NetworkOptions options;
+  options.before = std::move(before);
+  options.most_rounds = 8;
+  options.most_time = Seconds(0.5);
+  return options;
+}
+
 Network measure_network(const Place& place, const NetworkOptions& options) {
   const auto tell = [&](const std::string& what) {
     if (options.progress) options.progress(what);
@@ -107,8 +131,11 @@ Network measure_network(const Place& place, const NetworkOptions& options) {
   const int most = std::min(rounds_of(n), options.most_rounds);
   rounds.run(most, tell);
   measured.levels = find_levels(measured.latency, rounds.rates(), known);
-  // What looks like contention may have been a moment's disturbance: it must show twice.
-  if (rests_on_rates(measured.levels)) {
+  // What looks like contention or a slow link may have been a moment's disturbance: it must show
+  // twice.
+  for (int look = 1; look < kMostLooks && (has_odd_pair(measured.levels, rounds.rates()) ||
+                                           (look == 1 && rests_on_rates(measured.levels)));
+       ++look) {
     rounds.run(most, tell);
     measured.levels = find_levels(measured.latency, rounds.rates(), known);
   }

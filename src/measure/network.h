@@ -26,6 +26,9 @@ struct NetworkOptions {
   std::function<void(const std::string&)> progress = {};
 };
 
+// For sessions, which want to begin: some seconds for any number of hosts.
+NetworkOptions quick_look(Partition before);
+
 struct Network {
   Measured measured;
   ClusterFit fit;

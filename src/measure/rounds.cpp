@@ -23,8 +23,6 @@ constexpr double kGrowth = 1.15;
 constexpr double kTotalGrowth = 1.1;
 // Flows that share a link take a while to agree on their shares.
 constexpr Seconds kLeastUplinkTime{0.4};
-// More flows than that tell no more of an uplink.
-constexpr std::size_t kMostFlows = 32;
 
 Bytes piece_for(Bandwidth rate) {
   const auto bytes = static_cast<std::uint64_t>(kPieceTime.count() * rate.bytes_per_second);
@@ -53,29 +51,6 @@ Seconds longest_round_trip(const PairTable<Echo>& echoes) {
     for (int b = 0; b < echoes.size(); ++b)
       if (echoes.at(a, b)) longest = std::max(longest, echoes.at(a, b)->least);
   return longest;
-}
-
-// The hosts of some parts in turns, so that the first few are spread over all of them.
-std::vector<int> in_turns(const std::vector<std::vector<int>>& lists) {
-  std::vector<int> hosts;
-  bool any = true;
-  for (std::size_t i = 0; any; ++i) {
-    any = false;
-    for (const auto& list : lists)
-      if (i < list.size()) {
-        hosts.push_back(list[i]);
-        any = true;
-      }
-  }
-  return hosts;
-}
-
-std::vector<int> spread(const Levels& levels, int part) {
-  const std::vector<int> parts = parts_of(levels, part);
-  if (parts.empty()) return levels[part].hosts;
-  std::vector<std::vector<int>> lists;
-  for (const int each : parts) lists.push_back(spread(levels, each));
-  return in_turns(lists);
 }
 
 }  // namespace
@@ -140,14 +115,7 @@ void Rounds::run(int count, const std::function<void(const std::string&)>& tell)
 }
 
 UplinkLoad Rounds::load_uplink(const Levels& levels, int part) {
-  std::vector<std::vector<int>> siblings;
-  for (const int other : parts_of(levels, levels[part].parent))
-    if (other != part) siblings.push_back(spread(levels, other));
-  const std::vector<int> own = spread(levels, part);
-  const std::vector<int> others = in_turns(siblings);
-  Pairs pairs;
-  for (std::size_t i = 0; i < std::min({own.size(), others.size(), kMostFlows}); ++i)
-    pairs.emplace_back(own[i], others[i]);
+  Pairs pairs = pairs_across(levels, part);
   const std::vector<HostRate> rates = host_rates(rates_);
   UplinkLoad load;
   load.flows = static_cast<int>(pairs.size());

@@ -125,9 +125,8 @@ bool EngineExchanger::can_sense() const {
 }
 
 Cluster EngineExchanger::sense(const Partition& before, const std::function<void()>& look_around) {
-  return measure::measure_network(measure::Place(engine_, control_, look_around),
-                                  {.before = before})
-      .fit.cluster;
+  const measure::Place place(engine_, control_, look_around);
+  return measure::measure_network(place, measure::quick_look(before)).fit.cluster;
 }
 
 }  // namespace riffle::runtime
