@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <memory>
 
 namespace riffle::measure {
 namespace {
@@ -19,7 +18,7 @@ constexpr Bytes kLargestWindow = mebibytes(64);
 constexpr double kGrew = 1.05;
 constexpr Seconds kMemory{0.01};  // beside a round trip: what counts as lately
 
-// What a flow needs from who moves both ends of a rank along.
+// One end of a flow.
 class End {
  public:
   virtual ~End() = default;
@@ -171,22 +170,17 @@ class Receiver final : public End {
   std::deque<Request> receipts_;
 };
 
-void run(const Place& place, std::span<End* const> ends, std::span<const Rank> peers) {
-  const auto is_done = [](const End* end) { return end->is_done(); };
+void run(const Place& place, End& end, Rank peer) {
+  std::vector<Request> requests;
   try {
-    while (!std::ranges::all_of(ends, is_done)) {
-      bool moved = false;
-      std::vector<Request> requests;
-      Deadline until = Deadline::max();
-      for (End* end : ends) {
-        moved = end->move() || moved;
-        end->add_requests(requests);
-        until = std::min(until, end->until());
-      }
-      if (!moved && !requests.empty()) place.await(requests, peers, until);
+    while (!end.is_done()) {
+      if (end.move()) continue;
+      requests.clear();
+      end.add_requests(requests);
+      place.await(requests, {&peer, 1}, end.until());
     }
   } catch (...) {
-    for (End* end : ends) end->cancel();
+    end.cancel();
     throw;
   }
 }
@@ -194,34 +188,22 @@ void run(const Place& place, std::span<End* const> ends, std::span<const Rank> p
 }  // namespace
 
 std::vector<Carried> carry(const Place& place, const std::vector<Flow>& flows, Seconds time) {
-  const Rank self = place.engine().rank();
+  Engine& engine = place.engine();
   std::vector<double> told(3 * flows.size());
-  std::unique_ptr<Sender> sender;
-  std::unique_ptr<Receiver> receiver;
-  std::size_t mine = 0;
-  std::vector<End*> ends;
-  std::vector<Rank> peers;
   place.meet();
   const Deadline start = Clock::now();
   for (std::size_t i = 0; i < flows.size(); ++i) {
-    if (flows[i].from == self) {
-      sender = std::make_unique<Sender>(place.engine(), flows[i],
-                                        start + std::chrono::duration_cast<Clock::duration>(time));
-      ends.push_back(sender.get());
-      peers.push_back(flows[i].to);
-    } else if (flows[i].to == self) {
-      receiver = std::make_unique<Receiver>(place.engine(), flows[i]);
-      mine = i;
-      ends.push_back(receiver.get());
-      peers.push_back(flows[i].from);
+    if (flows[i].from == engine.rank()) {
+      Sender sender(engine, flows[i], start + std::chrono::duration_cast<Clock::duration>(time));
+      run(place, sender, flows[i].to);
+    } else if (flows[i].to == engine.rank()) {
+      Receiver receiver(engine, flows[i]);
+      run(place, receiver, flows[i].from);
+      const Carried seen = receiver.carried(start, time);
+      told[3 * i] = seen.rate.bytes_per_second;
+      told[3 * i + 1] = seen.before.bytes_per_second;
+      told[3 * i + 2] = seen.pieces;
     }
-  }
-  run(place, ends, peers);
-  if (receiver) {
-    const Carried seen = receiver->carried(start, time);
-    told[3 * mine] = seen.rate.bytes_per_second;
-    told[3 * mine + 1] = seen.before.bytes_per_second;
-    told[3 * mine + 2] = seen.pieces;
   }
   place.control().all_reduce(told, Reduction::sum);
   std::vector<Carried> carried;

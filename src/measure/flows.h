@@ -21,8 +21,8 @@ struct Carried {
   int pieces = 0;    // that came in the last two thirds
 };
 
-// Runs all flows for `time`, side by side, from one moment on. Each rank sends one of them and
-// receives one at most. All ranks of the job call it, with the same flows; the result is the same
+// Runs all flows for `time`, side by side, from one moment on. A rank has one end of one flow
+// at most. All ranks of the job call it, with the same flows; the result is the same
 // on all of them.
 //
 // A flow sends what its receiver has acknowledged lately, twice over: that doubles with every round
