@@ -105,6 +105,7 @@ NetworkOptions quick_look(Partition before) {
   options.before = std::move(before);
   options.most_rounds = 8;
   options.most_time = Seconds(0.5);
+  options.budget = Seconds(5);
   return options;
 }
 
@@ -126,15 +127,16 @@ Network measure_network(const Place& place, const NetworkOptions& options) {
     for (int b = a + 1; b < n; ++b)
       measured.latency.set_both(a, b, network.echoes.at(a, b)->one_way());
 
-  Rounds rounds(place, network.speakers, network.echoes, options.most_time);
+  Rounds rounds(place, network.speakers, network.echoes, options.most_time, options.budget);
   const std::vector<int> known = known_racks(options.before, measured.hosts);
   const int most = std::min(rounds_of(n), options.most_rounds);
   rounds.run(most, tell);
   measured.levels = find_levels(measured.latency, rounds.rates(), known);
   // What looks like contention or a slow link may have been a moment's disturbance: it must show
   // twice.
-  for (int look = 1; look < kMostLooks && (has_odd_pair(measured.levels, rounds.rates()) ||
-                                           (look == 1 && rests_on_rates(measured.levels)));
+  for (int look = 1; look < kMostLooks && !rounds.is_over() &&
+                     (has_odd_pair(measured.levels, rounds.rates()) ||
+                      (look == 1 && rests_on_rates(measured.levels)));
        ++look) {
     rounds.run(most, tell);
     measured.levels = find_levels(measured.latency, rounds.rates(), known);

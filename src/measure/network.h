@@ -22,6 +22,8 @@ struct NetworkOptions {
   int most_rounds = 63;
   // That a flow may take until its rate has settled.
   Seconds most_time{2.0};
+  // After which no further round of pairs begins.
+  Seconds budget{120};
   // Hears what is being measured, on every rank.
   std::function<void(const std::string&)> progress = {};
 };

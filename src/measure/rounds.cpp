@@ -56,12 +56,13 @@ Seconds longest_round_trip(const PairTable<Echo>& echoes) {
 }  // namespace
 
 Rounds::Rounds(const Place& place, const Group& hosts, const PairTable<Echo>& echoes,
-               Seconds most_time)
+               Seconds most_time, Seconds budget)
     : place_(place),
       hosts_(hosts),
       echoes_(echoes),
       most_time_(most_time),
       time_(std::min(std::max(kLeastTime, kRoundTrips * longest_round_trip(echoes)), most_time)),
+      budget_(budget),
       rates_(hosts.size()) {}
 
 std::vector<Flow> Rounds::flows_of(const Pairs& pairs) const {
@@ -99,7 +100,7 @@ void Rounds::run(int count, const std::function<void(const std::string&)>& tell)
   if (n < 2) return;
   const int all = rounds_of(n);
   const int done = std::max(std::min(count, all), kLeastRounds);
-  for (int i = 0; i < done; ++i) {
+  for (int i = 0; i < done && !over_; ++i) {
     tell(fmt::format("rates, round {} of {}", i + 1, done));
     // Where not all of them take place, those that do are spread over the tournament.
     const int round = done < all ? i * all / done : i % all;
@@ -111,7 +112,16 @@ void Rounds::run(int count, const std::function<void(const std::string&)>& tell)
       for (std::size_t p = 0; p < pairs.size(); ++p) note(pairs[p], carried[p].rate);
       for (auto& [from, to] : pairs) std::swap(from, to);
     }
+    look_at_clock();
   }
+}
+
+// By the lowest rank's clock.
+void Rounds::look_at_clock() {
+  const bool decides = place_.engine().rank() == place_.control().ranks.ranks().front();
+  std::vector<double> over{decides && Clock::now() - began_ > budget_ ? 1.0 : 0.0};
+  place_.control().all_reduce(over, Reduction::sum);
+  over_ = over.front() > 0;
 }
 
 UplinkLoad Rounds::load_uplink(const Levels& levels, int part) {
