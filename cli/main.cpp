@@ -28,6 +28,7 @@ void add_verbs(CLI::App& app) {
   add_trace(app);
   add_launch(app);
   add_lab(app);
+  add_probe(app);
 }
 
 // CLI11 would call a misspelled verb an unexpected argument; a wrong name is answered with the
