@@ -87,7 +87,7 @@ enum class OverlapMode {
 
 struct SessionOptions {
   // What strategies plan for. Default: flat where all ranks are on one host, else a rack per host,
-  // with the all-reduce measured at the start (measure_network). Rank 0's decides.
+  // as measured at the start (measure_network). Rank 0's decides.
   std::optional<Cluster> cluster = {};
   bool measure_network = true;
   // Where the cluster is measured and the strategy's groups follow the racks (ds-sync's bottleneck

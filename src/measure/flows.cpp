@@ -172,12 +172,16 @@ class Receiver final : public End {
 
 void run(const Place& place, End& end, Rank peer) {
   std::vector<Request> requests;
+  Deadline give_up = place.give_up();
   try {
     while (!end.is_done()) {
-      if (end.move()) continue;
+      if (end.move()) {
+        give_up = place.give_up();
+        continue;
+      }
       requests.clear();
       end.add_requests(requests);
-      place.await(requests, {&peer, 1}, end.until());
+      place.await(requests, {&peer, 1}, end.until(), give_up);
     }
   } catch (...) {
     end.cancel();

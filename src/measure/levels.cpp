@@ -10,10 +10,8 @@
 namespace riffle::measure {
 namespace {
 
-// Latencies across are longer than inside by this share, and by more than the noise of a quiet
-// host.
+// Latencies across are longer than inside by this share, and by more than noise.
 constexpr double kLonger = 1.2;
-constexpr double kNoise = 50e-6;
 // Pairs inside carry what their own links do, give or take this factor; pairs across carry less by
 // this one.
 constexpr double kSame = 1.15;
@@ -133,11 +131,12 @@ std::vector<int> spread(const Levels& levels, int part) {
 
 class Finder {
  public:
-  Finder(const PairTable<Seconds>& latency, const PairTable<Bandwidth>& rate,
+  Finder(const PairTable<Seconds>& latency, const PairTable<Bandwidth>& rate, Seconds noise,
          const std::vector<int>& before)
       : latency_(without_own_links(latency)),
         best_(best_rates(rate)),
         lack_(lacks(rate, best_)),
+        noise_(noise.count()),
         before_(before) {
     std::vector<double> known;
     for (const double each : best_)
@@ -183,7 +182,7 @@ class Finder {
     const auto holds = [&](const Sets& sets) {
       const std::vector<double> near = inside(latency_, sets);
       if (near.empty()) return false;
-      const double limit = kLonger * quantile(near, 0.9) + kNoise;
+      const double limit = kLonger * quantile(near, 0.9) + noise_;
       return all_pairs(sets, [&](const auto& a, const auto& b) {
         const std::vector<double> far = across(latency_, a, b);
         return far.empty() || quantile(far, 0.1) >= limit;
@@ -233,6 +232,7 @@ class Finder {
   PairTable<double> latency_;
   std::vector<double> best_;
   PairTable<double> lack_;
+  double noise_;
   const std::vector<int>& before_;
   double narrow_ = 0;
   Levels levels_;
@@ -254,8 +254,8 @@ std::vector<HostRate> host_rates(const PairTable<Bandwidth>& rate) {
 }
 
 Levels find_levels(const PairTable<Seconds>& latency, const PairTable<Bandwidth>& rate,
-                   const std::vector<int>& before) {
-  return Finder(latency, rate, before).find();
+                   Seconds noise, const std::vector<int>& before) {
+  return Finder(latency, rate, noise, before).find();
 }
 
 std::vector<int> parts_of(const Levels& levels, int part) {

@@ -23,7 +23,7 @@ using Levels = std::vector<Part>;
 
 // A host's own link to its switch can be long or narrow without its being in a rack of its own, so
 // it is taken off first. Hosts then fall into parts where latencies across are longer than inside
-// by a fifth and 50 us; where latencies say nothing, where hosts that send across all at once get
+// by a fifth and `noise`; where latencies say nothing, where hosts that send across all at once get
 // less than their own links carry, and those that send inside do not. Parts have at least two
 // hosts, and may be divided again.
 //
@@ -31,7 +31,7 @@ using Levels = std::vector<Part>;
 // `before` are parts that were known (innermost, by host); they count for a host whose own link is
 // so narrow that rates tell nothing of it.
 Levels find_levels(const PairTable<Seconds>& latency, const PairTable<Bandwidth>& rate,
-                   const std::vector<int>& before = {});
+                   Seconds noise = microseconds(50), const std::vector<int>& before = {});
 
 // What each way of each host's link carried: the best over all peers.
 struct HostRate {

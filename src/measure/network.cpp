@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/median.h"
 #include "measure/calls.h"
 #include "measure/rounds.h"
 
@@ -51,6 +52,17 @@ std::vector<int> known_racks(const Partition& before, const Partition& hosts) {
     racks.push_back(static_cast<int>(found - before.begin()));
   }
   return racks;
+}
+
+// Where a round trip usually takes much longer than at its best, because hosts are busy, the best
+// is not certain either.
+Seconds noise_of(const PairTable<Echo>& echoes) {
+  constexpr Seconds kQuiet = microseconds(50);
+  std::vector<Seconds> more{kQuiet};
+  for (int a = 0; a < echoes.size(); ++a)
+    for (int b = 0; b < a; ++b)
+      more.push_back((echoes.at(a, b)->usual - echoes.at(a, b)->least) / 2);
+  return std::max(median(more), kQuiet);
 }
 
 bool rests_on_rates(const Levels& levels) {
@@ -105,7 +117,7 @@ NetworkOptions quick_look(Partition before) {
   options.before = std::move(before);
   options.most_rounds = 8;
   options.most_time = Seconds(0.5);
-  options.budget = Seconds(5);
+  options.budget = Seconds(10);
   return options;
 }
 
@@ -128,10 +140,11 @@ Network measure_network(const Place& place, const NetworkOptions& options) {
       measured.latency.set_both(a, b, network.echoes.at(a, b)->one_way());
 
   Rounds rounds(place, network.speakers, network.echoes, options.most_time, options.budget);
+  const Seconds noise = noise_of(network.echoes);
   const std::vector<int> known = known_racks(options.before, measured.hosts);
   const int most = std::min(rounds_of(n), options.most_rounds);
   rounds.run(most, tell);
-  measured.levels = find_levels(measured.latency, rounds.rates(), known);
+  measured.levels = find_levels(measured.latency, rounds.rates(), noise, known);
   // What looks like contention or a slow link may have been a moment's disturbance: it must show
   // twice.
   for (int look = 1; look < kMostLooks && !rounds.is_over() &&
@@ -139,7 +152,7 @@ Network measure_network(const Place& place, const NetworkOptions& options) {
                       (look == 1 && rests_on_rates(measured.levels)));
        ++look) {
     rounds.run(most, tell);
-    measured.levels = find_levels(measured.latency, rounds.rates(), known);
+    measured.levels = find_levels(measured.latency, rounds.rates(), noise, known);
   }
   measured.rate = rounds.rates();
   measured.uplinks.resize(measured.levels.size());

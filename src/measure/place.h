@@ -22,9 +22,12 @@ class Place {
   // Blocks until the message has been sent, or has come.
   void send(Rank to, Tag tag, std::span<const std::byte> bytes) const;
   void receive(Rank from, Tag tag, std::span<std::byte> bytes) const;
-  // Blocks until one of the requests may be done, or until `until`. CommError when a rank of the
-  // job has failed or the control's timeout has passed since the measurement began.
-  void await(std::span<const Request> requests, std::span<const Rank> peers, Deadline until) const;
+  // Blocks until one of the requests may be done, or for a moment, but no longer than `until`.
+  // CommError when a rank of the job has failed, or when `give_up` has passed.
+  void await(std::span<const Request> requests, std::span<const Rank> peers, Deadline until,
+             Deadline give_up) const;
+  // When a wait that begins now must have ended.
+  [[nodiscard]] Deadline give_up() const { return after(control_.timeout); }
   // A barrier over all ranks.
   void meet() const;
 
@@ -33,7 +36,6 @@ class Place {
 
   Engine& engine_;
   const collective::Control& control_;
-  Deadline deadline_;
   std::function<void()> look_around_;
 };
 

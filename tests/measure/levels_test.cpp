@@ -27,7 +27,8 @@ std::string print(const Levels& levels, int part = 0) {
 }
 
 std::string found(const Cluster& cluster, const Noise& noise, const std::vector<int>& before = {}) {
-  return print(find_levels(latencies_of(cluster, noise), rates_of(cluster, noise), before));
+  return print(find_levels(latencies_of(cluster, noise), rates_of(cluster, noise), microseconds(50),
+                           before));
 }
 
 std::string found(const std::string& spec, const Noise& noise = {}) {
@@ -117,6 +118,13 @@ TEST(Levels, GapsAreFilledByTheRest) {
                     {.latency = 0.05, .rate = 0.05, .missing = 0.4, .seed = seed}),
               "{{0 1 2 3 4 5 6 7} {8 9 10 11 12 13 14 15}}")
         << "seed " << seed;
+}
+
+// What is less than the noise is none.
+TEST(Levels, NoiseIsNoRack) {
+  const Cluster cluster = parse_cluster("racks:2x3,inner=1ms/1Gbps,outer=1ms/100Gbps");
+  EXPECT_EQ(find_levels(latencies_of(cluster, {}), rates_of(cluster, {}), milliseconds(1)).size(),
+            1U);
 }
 
 TEST(Linkage, JoinsTheNearestFirst) {

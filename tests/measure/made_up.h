@@ -101,7 +101,7 @@ inline Measured measured_on(const Cluster& cluster, const Noise& noise = {},
   measured.inside.assign(measured.hosts.size(), {microseconds(5), {5e9}});
   measured.latency = latencies_of(cluster, noise);
   measured.rate = rates_of(cluster, noise);
-  measured.levels = find_levels(measured.latency, measured.rate, before);
+  measured.levels = find_levels(measured.latency, measured.rate, microseconds(50), before);
   measured.uplinks.resize(measured.levels.size());
   for (std::size_t p = 1; p < measured.levels.size(); ++p) {
     for (const Bandwidth rate :
