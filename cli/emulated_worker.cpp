@@ -58,11 +58,13 @@ SessionOptions session_options(const lab::LabEnvironment& environment, Trace tra
 
 void run_forward(Session& session, lab::EmulatedCompute& compute, int layers) {
   int last = -1;
+  session.begin_forward();
   for (int layer = 0; layer < layers; ++layer) {
     const int bucket = session.bucket_of(layer);
     if (bucket != last && session.needed(bucket)) session.stepped(bucket);
     last = bucket;
     compute.forward(layer);
+    session.forward_done(layer);
   }
 }
 
@@ -90,6 +92,7 @@ void run_step(Session& session, lab::EmulatedCompute& compute, int layers) {
     if (!updated[b] && session.before_step(static_cast<int>(b)))
       session.stepped(static_cast<int>(b));
   session.end_step();
+  (void)session.relayout();
 }
 
 Json measure(Engine& engine, const std::string& strategy, const Trace& trace,
@@ -97,8 +100,10 @@ Json measure(Engine& engine, const std::string& strategy, const Trace& trace,
   using Clock = std::chrono::steady_clock;
   Model model(trace);
   const int layers = static_cast<int>(trace.layers.size());
-  Session session(engine, StrategyTable::builtin().make(strategy), model.spec,
-                  session_options(environment, trace, engine.size()));
+  const ChosenStrategy chosen = choose_strategy(strategy);
+  SessionOptions options = session_options(environment, trace, engine.size());
+  options.automatic = chosen.automatic;
+  Session session(engine, chosen.strategy, model.spec, options);
   lab::EmulatedCompute compute(trace, environment, engine.rank() % environment.cluster.size());
   for (int i = 0; i < arguments.warm_up; ++i) run_step(session, compute, layers);
   const Seconds exposed = session.stats().exposed_communication * arguments.warm_up;
@@ -110,9 +115,13 @@ Json measure(Engine& engine, const std::string& strategy, const Trace& trace,
   std::vector<double> means{took.count() / unit,
                             (session.stats().exposed_communication * all - exposed).count() / unit};
   session.average(means);
-  return {{"strategy", strategy},         {"workers", engine.size()},
-          {"dilate", environment.dilate}, {"shrink", environment.shrink},
-          {"seconds_per_step", means[0]}, {"exposed_communication_seconds", means[1]}};
+  return {{"strategy", strategy},
+          {"workers", engine.size()},
+          {"ran", session.strategy().spec},
+          {"dilate", environment.dilate},
+          {"shrink", environment.shrink},
+          {"seconds_per_step", means[0]},
+          {"exposed_communication_seconds", means[1]}};
 }
 
 void run(const Arguments& arguments) {
