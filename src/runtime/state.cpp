@@ -206,7 +206,9 @@ double Session::State::consensus_distance() {
 std::vector<std::byte> Session::State::save() {
   exchanger->throw_if_failed();
   steps.settle();
-  return runtime::write_checkpoint(identity(), agreed, running, step(), values, steps.delayed());
+  runtime::Agreement saved = agreed;
+  saved.measured &= !next;  // what waits for its step is decided anew
+  return runtime::write_checkpoint(identity(), saved, running, step(), values, steps.delayed());
 }
 
 // ---- what was measured, what was planned
@@ -245,43 +247,52 @@ NamedStrategy Session::State::make_plan(const Trace& on) {
 
 // ---- other buckets, another strategy, another world
 
-// What the first steps showed, as rank 0 saw it.
 bool Session::State::relayout() {
-  const bool plans = options.automatic && !running.plan;
-  if (agreed.measured || !steps.profile().is_enough()) return false;
+  if (!agreed.measured && steps.profile().is_enough()) look_at_measured();
+  if (!next || step() < next->from) return false;
+  const Next change = std::move(*next);
+  next.reset();
+  return change_to(change.strategy, change.trace, change.buckets);
+}
+
+// What the first steps showed, as rank 0 saw it.
+void Session::State::look_at_measured() {
   agreed.measured = true;
-  if (agreed.world.size() == 1 || (options.trace && !plans)) return false;
+  const bool plans = options.automatic && !running.plan;
+  if (agreed.world.size() == 1 || (options.trace && !plans)) return;
   Trace trace =
       trace_from_json(runtime::broadcast(*exchanger, to_json(this->trace())), "rank 0's times");
-  NamedStrategy next = plans ? make_plan(trace) : running.strategy;
-  BucketPlan buckets =
+  NamedStrategy then = plans ? make_plan(trace) : running.strategy;
+  BucketPlan others =
       runtime::Layout(
-          model, next->buckets(runtime::overlapped(trace, agreed.overlap), *cost, agreed.world))
+          model, then->buckets(runtime::overlapped(trace, agreed.overlap), *cost, agreed.world))
           .buckets;
   const auto same = [](const Bucket& a, const Bucket& b) {
     return a.first == b.first && a.last == b.last;
   };
   // Where the buckets stay, times may still change what a strategy does with them.
-  const bool stays = next.spec == running.strategy.spec &&
-                     std::ranges::equal(buckets, this->buckets(), same) &&
-                     programs_of(strategy(), agreed.world, buckets) ==
-                         programs_of(strategy(), agreed.world, this->buckets());
-  if (stays) {
+  const bool is_other = then.spec != running.strategy.spec;
+  if (!is_other && std::ranges::equal(others, buckets(), same) &&
+      programs_of(strategy(), agreed.world, others) ==
+          programs_of(strategy(), agreed.world, buckets())) {
     agreed.trace = std::move(trace);
-    return false;
+    return;
   }
-  return change_to(std::move(next), std::move(trace), std::move(buckets));
+  const auto quiet = schedule::quiet_step(strategy(), agreed.world, buckets(), step());
+  // A strategy that always has something on its way keeps its buckets.
+  if (quiet || is_other)
+    next = {quiet.value_or(step()), std::move(then), std::move(trace), std::move(others)};
 }
 
 // Weights move with their tensors, and gradients where their update is still to be made; other
 // gradients have been used. What is delayed is merged now, by the old buckets.
-bool Session::State::change_to(NamedStrategy next, Trace trace, BucketPlan buckets) {
+bool Session::State::change_to(NamedStrategy then, Trace on, BucketPlan others) {
   int postponed = 0;
   for (int b = 0; b < steps.machine().buckets(); ++b) {
     postponed += steps.machine().is_postponed(b) ? 1 : 0;
     (void)steps.before_forward(b);
   }
-  const bool is_other = next.spec != running.strategy.spec;
+  const bool is_other = then.spec != running.strategy.spec;
   if (needs.outer || (postponed != 0 && (is_other || postponed != steps.machine().buckets())))
     return false;
   steps.merge_delayed();
@@ -290,13 +301,13 @@ bool Session::State::change_to(NamedStrategy next, Trace trace, BucketPlan bucke
   const bool was_exact = first_to_average() > 0;
   if (is_other)
     if (const auto took = recorder.lap()) measured_steps[running.strategy.spec] = *took;
-  running.strategy = std::move(next);
-  agreed.trace = std::move(trace);
-  const auto programs = programs_of(strategy(), agreed.world, buckets);
+  running.strategy = std::move(then);
+  agreed.trace = std::move(on);
+  const auto programs = programs_of(strategy(), agreed.world, others);
   const bool kept = needs.weights;
   needs = schedule::needs_of(programs);
   needs.weights |= kept;
-  values.move_to(std::move(buckets), needs, postponed != 0);
+  values.move_to(std::move(others), needs, postponed != 0);
   if (is_other) {
     values.start_outer();
     overlap = schedule::Overlap(needs, mode_of(options.overlap));
@@ -321,12 +332,12 @@ void Session::State::come_to_rest() {
 }
 
 bool Session::State::change_world(Cluster cluster) {
-  World next(std::move(cluster), agreed.world.membership);
-  const schedule::Needs now = needs_of(strategy(), next, buckets());
+  World changed(std::move(cluster), agreed.world.membership);
+  const schedule::Needs now = needs_of(strategy(), changed, buckets());
   if (now.gradients || now.outer || (now.state && !needs.state)) return false;
   come_to_rest();
   exchanger->forget_planned();
-  agreed.world = std::move(next);
+  agreed.world = std::move(changed);
   cost.emplace(agreed.world.cluster);
   exchanger->change(agreed.world, programs_of(strategy(), agreed.world, buckets()));
   begin_step(step(), true);

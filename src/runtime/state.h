@@ -49,6 +49,14 @@ class Session::State final : private runtime::Watched {
   runtime::Steps steps;
   schedule::Overlap overlap;
   std::map<std::string, Seconds> measured_steps;  // by spec, of strategies that ran before
+  // What was decided and waits for a step at which nothing is on its way.
+  struct Next {
+    Step from = 0;
+    NamedStrategy strategy;
+    Trace trace;
+    BucketPlan buckets;
+  };
+  std::optional<Next> next;
   std::vector<Sensed> sensed;
   std::optional<runtime::Sensing> sensing;
 
@@ -59,7 +67,8 @@ class Session::State final : private runtime::Watched {
   // Where all workers have the same parameters they are their average, bit for bit.
   [[nodiscard]] std::size_t first_to_average() const;
   // Another strategy, or other buckets, from the step under way on.
-  bool change_to(NamedStrategy next, Trace trace, BucketPlan buckets);
+  bool change_to(NamedStrategy then, Trace on, BucketPlan others);
+  void look_at_measured();
   void average_over_workers();
   // What to run from now on; says why.
   NamedStrategy make_plan(const Trace& on);

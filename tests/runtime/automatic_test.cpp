@@ -63,10 +63,28 @@ TEST(Automatic, PlansOnceAndStaysExact) {
       const auto plan = toy.session().plan();
       ASSERT_TRUE(plan);
       for (const Candidate& each : plan->candidates) EXPECT_TRUE(each.exact) << each.spec;
-      EXPECT_EQ(toy.session().strategy().spec, plan->candidates.front().spec);
       EXPECT_EQ(toy.session().sensed().size(), 1U);
+      // The first one, or what ran before and is as fast as far as one can tell.
+      const auto ran =
+          std::ranges::find(plan->candidates, toy.session().strategy().spec, &Candidate::spec);
+      ASSERT_NE(ran, plan->candidates.end());
+      EXPECT_LT(ran->per_effective_step, plan->candidates.front().per_effective_step * 1.03);
       // Whatever runs, the weights are those of synchronous SGD.
       const auto expected = test::reference("bsp", World(parse_cluster(kCluster)), 49);
+      EXPECT_LT(test::distance(toy.weights(), expected->at(engine.rank())), 1e-12);
+    });
+}
+
+// With so much computing to hide under, averages that are gathered in the next forward are faster.
+TEST(Automatic, ChangesBetweenExactStrategies) {
+  const Cluster cluster = parse_cluster("flat:3,latency=10us,bandwidth=500Kbps");
+  for (const Kind kind : {Kind::loopback, Kind::shm})
+    run_world(kind, kWorkers, [&](Engine& engine) {
+      Toy toy(engine, "auto", {.cluster = cluster});
+      train(toy, 20, std::chrono::microseconds(2000));
+      EXPECT_NE(toy.session().strategy().spec, "mg-wfbp") << to_json(*toy.session().plan());
+      EXPECT_TRUE(is_exact(toy.session().strategy()));
+      const auto expected = test::reference("bsp", World(cluster), 20);
       EXPECT_LT(test::distance(toy.weights(), expected->at(engine.rank())), 1e-12);
     });
 }
