@@ -45,7 +45,7 @@ void work(const Settings& settings, const std::string& job, Rank rank) {
                                  .data = {}};
         collective::Call call{.operation = static_cast<collective::Operation>(settings.operation),
                               .group = barrier.group,
-                              .data = elements(values)};
+                              .data = tensor_view(values)};
         call.algorithm = algorithm;
         p2p.run(std::move(barrier), after(Seconds(60)));
         const auto began = Clock::now();

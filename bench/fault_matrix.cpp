@@ -47,7 +47,7 @@ std::int64_t now() {
 }
 
 void call(const Cell& cell, Collectives& collectives, collective::PointToPoint& p2p,
-          const Group& group, Elements data) {
+          const Group& group, TensorView data) {
   const Deadline deadline = after(Seconds(600));
   if (!cell.shared_memory) {
     collective::Call made{.operation = cell.operation, .group = group, .data = data};
@@ -90,7 +90,7 @@ void work(const Cell& cell, const Settings& settings, const std::string& job, Ra
   try {
     for (int round = 0;; ++round) {
       std::fill(values.begin(), values.end(), 1.0F);
-      call(cell, collectives, p2p, group, elements(values));
+      call(cell, collectives, p2p, group, tensor_view(values));
       if (round == 3) report(-1);
     }
   } catch (const CommError& error) {

@@ -61,7 +61,7 @@ void run_forward(Session& session, lab::EmulatedCompute& compute, int layers) {
   session.begin_forward();
   for (int layer = 0; layer < layers; ++layer) {
     const int bucket = session.bucket_of(layer);
-    if (bucket != last && session.needed(bucket)) session.stepped(bucket);
+    if (bucket != last && session.wait_before_forward(bucket)) session.stepped(bucket);
     last = bucket;
     compute.forward(layer);
     session.forward_done(layer);
@@ -74,7 +74,7 @@ void run_backward(Session& session, lab::EmulatedCompute& compute, int layers,
   const bool by_bucket = session.updates_in_backward();
   for (int layer = layers - 1; layer >= 0; --layer) {
     compute.backward(layer);
-    const auto bucket = session.ready(layer);
+    const auto bucket = session.mark_gradient_ready(layer);
     if (!bucket || !by_bucket) continue;
     if (session.before_step(*bucket)) session.stepped(*bucket);
     updated[static_cast<std::size_t>(*bucket)] = true;

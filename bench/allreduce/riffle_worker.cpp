@@ -33,7 +33,7 @@ void serve(const std::string& socket, Engine& engine, bool of_engine) {
           .meet = [&] { collectives.barrier(all); },
           .all_reduce =
               [&](float* values, std::size_t count) {
-                collectives.all_reduce(all, elements(std::span(values, count)),
+                collectives.all_reduce(all, tensor_view(std::span(values, count)),
                                        {.reduction = Reduction::sum});
               },
       });

@@ -43,8 +43,8 @@ Vector gradient_of(const float* weights, int rank, riffle::Step step) {
   return gradient;
 }
 
-float* floats(const riffle::Elements& elements) {
-  return reinterpret_cast<float*>(elements.data);
+float* floats(const riffle::TensorView& view) {
+  return reinterpret_cast<float*>(view.data);
 }
 
 // The model's one parameter: where it is depends on what the strategy exchanges.
@@ -54,11 +54,11 @@ class Model {
       : session_(engine, riffle::StrategyTable::builtin().make(strategy), spec()) {}
 
   void step() {
-    if (session_.needed(0)) update();
+    if (session_.wait_before_forward(0)) update();
     float* gradient = session_.keeps_gradients() ? floats(session_.gradient(0)) : gradient_.data();
     const Vector fresh = gradient_of(weights(), session_.rank(), session_.step());
     std::copy(fresh.begin(), fresh.end(), gradient);
-    session_.ready(0);
+    session_.mark_gradient_ready(0);
     session_.backward_done();
     if (session_.before_step(0)) update();
     session_.end_step();
@@ -66,7 +66,7 @@ class Model {
 
   // The distance to the truth, after one exact average over all workers.
   float finish() {
-    if (session_.needed(0)) update();
+    if (session_.wait_before_forward(0)) update();
     session_.finish();
     const Vector truth = true_weights();
     float error = 0;

@@ -28,14 +28,15 @@
 
 namespace riffle {
 
-// Elements to work on, in place; each type needs its natural alignment.
-struct Elements {
+// A dense vector that belongs to somebody else, to be worked on in place; each type needs its
+// natural alignment.
+struct TensorView {
   std::byte* data = nullptr;
   std::size_t count = 0;
   DType dtype = DType::f32;
 };
-Elements elements(std::span<float> values);
-Elements elements(std::span<double> values);
+TensorView tensor_view(std::span<float> values);
+TensorView tensor_view(std::span<double> values);
 
 enum class Reduction { sum, mean };
 
@@ -92,16 +93,17 @@ class Collectives {
   // weight still scales).
 
   // data <- reduction over the members.
-  void all_reduce(const Group& group, Elements data, const CollectiveOptions& options = {});
+  void all_reduce(const Group& group, TensorView data, const CollectiveOptions& options = {});
   // Own slice of data <- reduction over the members; the rest of data is undefined afterwards.
-  void reduce_scatter(const Group& group, Elements data, const CollectiveOptions& options = {});
+  void reduce_scatter(const Group& group, TensorView data, const CollectiveOptions& options = {});
   // Every slice of data <- the owner's.
-  void all_gather(const Group& group, Elements data, const CollectiveOptions& options = {});
+  void all_gather(const Group& group, TensorView data, const CollectiveOptions& options = {});
   // data <- root's. `root` is a rank.
-  void broadcast(const Group& group, Rank root, Elements data,
+  void broadcast(const Group& group, Rank root, TensorView data,
                  const CollectiveOptions& options = {});
   // data <- mean (or sum, weighted alike) of own data and that of the member `places` back.
-  void shift(const Group& group, int places, Elements data, const CollectiveOptions& options = {});
+  void shift(const Group& group, int places, TensorView data,
+             const CollectiveOptions& options = {});
   void barrier(const Group& group, const CollectiveOptions& options = {});
 
  private:

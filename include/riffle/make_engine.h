@@ -14,7 +14,8 @@ namespace riffle {
 // This rank's engine in the job that a launcher (riffle launch, torchrun, mpirun, srun) has
 // started, by the environment it left: shared memory where it says that all ranks are on this host,
 // else whatever reaches them. A process that nobody launched gets a world of its own, of one rank.
-// The job's store, where one is needed, lives as long as the engine. Returns when all ranks have
+// A process may make several, at once or one after the other; all ranks make them in the same order.
+// The job's store, where one is needed, lives as long as the process. Returns when all ranks have
 // joined; errors are those of read_launch_environment, open_job_store and the engines below.
 std::unique_ptr<Engine> launched_engine(const EngineOptions& options = {});
 

@@ -89,10 +89,12 @@ enum class Wire { f32, bf16, f16, int8 };
 // One collective of one bucket in one group.
 //
 // Exchanges of one bucket and payload that share a member chain in program order: the later one
-// starts from the merged result of the earlier, unless the earlier is due only after the later one
-// starts (a delayed exchange); then both run side by side, each from its own snapshot. A lane is
-// serial on each worker, lanes run side by side; a slow exchange never holds up a later one on
-// another lane. Groups never wait for other groups. A group of one is a no-op.
+// starts from the merged result of the earlier, on whatever lane that is, unless the earlier is due
+// only after the later one is (a delayed exchange); then both run side by side, each from its own
+// snapshot. Where the later one may start before the earlier is due, both must replace. A lane is
+// serial on each worker, lanes run side by side; a slow exchange never holds up one on another lane
+// that does not start from its result. Groups never wait for other groups. A group of one is a
+// no-op.
 //
 // replace and outer overwrite: nothing else may change the value between their snapshot and their
 // merge (an update or another merge would be lost). mix and correct may be merged late.

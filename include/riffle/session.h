@@ -3,18 +3,23 @@
 //
 // One step, as an adapter calls it (t counts from 0):
 //
-//   needed(b)        before the layers of bucket b are used in forward. Waits for what is due there
-//                    and merges it. True: an update was postponed to now; make it from gradient(),
-//                    then call stepped(b).
-//   ready(p)         the gradient of parameter p is complete; from any thread. Gives the bucket
-//                    that it completes: an adapter that updates bucket by bucket does so now.
-//   backward_done()  all gradients are there; parameters that were not ready were not used.
-//   before_step(b)   waits for what is due before the update of bucket b and merges it. False: the
-//                    update is postponed to needed(b).
-//   stepped(b)       the optimizer has updated bucket b.
-//   end_step()       the step is over; t counts on. Buckets that were not reported are passed
-//                    through their points in order, so an adapter may leave out what it does not
-//                    need: ready and end_step alone are a step without an update.
+//   wait_before_forward(b)
+//       before the layers of bucket b are used in forward. Waits for what is due there and merges
+//       it. True: an update was postponed to now; make it from gradient(), then call stepped(b).
+//   mark_gradient_ready(p)
+//       the gradient of parameter p is complete; from any thread. Gives the bucket that it
+//       completes: an adapter that updates bucket by bucket does so now.
+//   backward_done()
+//       all gradients are there; parameters that were not marked were not used.
+//   before_step(b)
+//       waits for what is due before the update of bucket b and merges it. False: the update is
+//       postponed to wait_before_forward(b).
+//   stepped(b)
+//       the optimizer has updated bucket b.
+//   end_step()
+//       the step is over; t counts on. Buckets that were not reported are passed through their
+//       points in order, so an adapter may leave out what it does not need: mark_gradient_ready and
+//       end_step alone are a step without an update.
 //
 // The result does not depend on how early these calls come: calling before_step for all buckets,
 // updating everything and then calling stepped for all gives the same weights as stepping bucket by
@@ -25,8 +30,9 @@
 // in weights(p) and buffer(i). They are engine memory that belongs to the session: copy out what
 // you need before it ends. The layout is fixed until relayout() returns true.
 //
-// Threads. ready() may come from any thread, also several at once; all other calls come from one
-// thread at a time. Exchanges run on threads of the session, one per lane, in program order.
+// Threads. mark_gradient_ready() may come from any thread, also several at once; all other calls
+// come from one thread at a time. Exchanges run on threads of the session, one per lane, in program
+// order.
 //
 // Errors. What fails in the background is kept and thrown by the next call that waits, at the
 // latest by end_step(): a CommError that names rank, group, bucket and step. After that the session
@@ -170,18 +176,19 @@ class Session {
   [[nodiscard]] bool keeps_weights() const;
   // Some program exchanges the optimizer's state: set_state() it.
   [[nodiscard]] bool keeps_state() const;
-  // Something starts before the update, or as soon as a bucket is updated: report ready().
+  // Something starts before the update, or as soon as a bucket is updated: call
+  // mark_gradient_ready().
   [[nodiscard]] bool needs_ready() const;
-  // Something is due before forward: call needed().
+  // Something is due before forward: call wait_before_forward().
   [[nodiscard]] bool waits_in_forward() const;
   // data is nullptr where the session does not keep them.
-  [[nodiscard]] Elements gradient(int parameter) const;
-  [[nodiscard]] Elements weights(int parameter) const;
-  [[nodiscard]] Elements buffer(int index) const;
+  [[nodiscard]] TensorView gradient(int parameter) const;
+  [[nodiscard]] TensorView weights(int parameter) const;
+  [[nodiscard]] TensorView buffer(int index) const;
 
   // --- One step; see above.
-  bool needed(int bucket);
-  std::optional<int> ready(int parameter);
+  bool wait_before_forward(int bucket);
+  std::optional<int> mark_gradient_ready(int parameter);
   void backward_done();
   bool before_step(int bucket);
   void stepped(int bucket);
@@ -189,7 +196,7 @@ class Session {
 
   // --- What computing takes, for trace() and plans. The session takes the times of gradients by
   // itself; where profiles(), the adapter tells the rest. On a device that runs behind the host
-  // these calls, and ready(), come when it has caught up.
+  // these calls, and mark_gradient_ready(), come when it has caught up.
   [[nodiscard]] bool profiles() const;
   void begin_forward();
   void forward_done(int parameter);  // of the layer that it belongs to
@@ -197,8 +204,8 @@ class Session {
   void optimizer_took(Seconds time);  // again for each part of an update
 
   // --- The policy of overlap, for the step under way.
-  // A bucket that ready() completed should be updated at once: it is mixed under the rest of
-  // backward.
+  // A bucket that mark_gradient_ready() completed should be updated at once: it is mixed under the
+  // rest of backward.
   [[nodiscard]] bool updates_in_backward() const;
   // Updates are left to the next forward.
   [[nodiscard]] bool postpones() const;
@@ -214,17 +221,18 @@ class Session {
   // The bucket has been updated in this step.
   [[nodiscard]] bool is_stepped(int bucket) const;
 
-  // False while gradients are accumulated only: ready() then starts nothing (no_sync).
+  // False while gradients are accumulated only: mark_gradient_ready() then starts nothing
+  // (no_sync).
   void set_sync(bool sync);
   [[nodiscard]] bool sync() const;
-  // After before_step (needed, where postponed): whether any member used the parameter in this
-  // step. One that nobody used has a zero gradient and should not be updated. Where gradients are
-  // not exchanged: whether this rank did.
+  // After before_step (wait_before_forward, where postponed): whether any member used the parameter
+  // in this step. One that nobody used has a zero gradient and should not be updated. Where
+  // gradients are not exchanged: whether this rank did.
   [[nodiscard]] bool used(int parameter) const;
   // The optimizer's state of a parameter, float tensors only, where it is now: read at the points
   // at which the program exchanges it, and written at its merge. The same number of tensors and
   // sizes on all ranks; none is fine (nothing travels).
-  void set_state(int parameter, std::vector<Elements> tensors);
+  void set_state(int parameter, std::vector<TensorView> tensors);
   // The 2-norm of the whole model's gradient as the update will see it: waits as before_step of all
   // buckets does. `scale_gradients` multiplies what gradient() holds, its parts that are
   // scattered over ranks included. For clipping; only where keeps_gradients().
@@ -232,7 +240,7 @@ class Session {
   void scale_gradients(double factor);
 
   // --- The whole model. All ranks make these calls, at the same point between two steps.
-  // needed() of all buckets must have been called where updates are postponed.
+  // wait_before_forward() of all buckets must have been called where updates are postponed.
   // One exact average of weights and buffers over the world, in place (TensorSpec::data where the
   // session does not keep them). What is delayed beyond the next forward is dropped. Strategies
   // that keep all workers equal leave the weights as they are.

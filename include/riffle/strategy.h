@@ -29,7 +29,7 @@ struct Traits {
 };
 
 // Pure policy: no communication, no clock, no thread. The same arguments give the same answer on
-// every rank, for ever.
+// every rank, forever.
 class Strategy {
  public:
   virtual ~Strategy() = default;

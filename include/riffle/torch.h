@@ -39,8 +39,8 @@ namespace riffle {
 
 struct TorchOptions {
   SessionOptions session = {};
-  // True: the loop calls needed(module) before it uses a module, so that what is due before
-  // forward hides under the layers before it. False: step() waits for it.
+  // True: the loop calls wait_before_forward(module) before it uses a module, so that what is due
+  // then hides under the layers before it. False: step() waits for it.
   bool lazy_forward = false;
   // False: no update under backward and none left to the next forward, whatever the loop does.
   bool overlap = true;
@@ -86,7 +86,7 @@ class TorchSession {
   [[nodiscard]] NoSync no_sync();
 
   // With lazy_forward: before the parameters of a module are used.
-  void needed(torch::nn::Module& module);
+  void wait_before_forward(torch::nn::Module& module);
 
   // All ranks make these calls, between two steps.
   void finish();

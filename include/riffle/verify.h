@@ -1,4 +1,4 @@
-// Proves or refutes a schedule before it runs: who meets whom, that nobody waits for ever, that no
+// Proves or refutes a schedule before it runs: who meets whom, that nobody waits forever, that no
 // value is lost, that the mean is kept, and how fast workers agree. docs/verify.md says what each
 // check proves.
 #pragma once

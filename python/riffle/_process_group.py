@@ -24,7 +24,7 @@ import torch.distributed as dist
 from riffle import _core
 from riffle._collectives import Operation, all_gather, all_reduce, reduce_scatter, send_around
 from riffle._core import Cluster, CommError, Flight
-from riffle._tensor_memory import Elements, TensorMemory, bytes_of
+from riffle._tensor_memory import TensorMemory, TensorView, bytes_of
 
 MOST_GROUPS = 64
 
@@ -73,7 +73,6 @@ class ProcessGroupExchanger(TensorMemory):
         self._flights: dict[tuple[int, int], Flight] = {}
         self._started: set[tuple[int, int]] = set()
         self._under_way: dict[tuple[int, int], Operation] = {}
-        self._scatters: dict[int, tuple[int, int]] = {}  # by bucket, to be gathered
         self._step = 0  # that was planned last
         self._failed = False
 
@@ -102,7 +101,7 @@ class ProcessGroupExchanger(TensorMemory):
     def broadcast_tensor(self, tensor: torch.Tensor) -> None:
         self._for_all(dist.broadcast, tensor.detach(), self._root())
 
-    def broadcast(self, values: Elements) -> None:
+    def broadcast(self, values: TensorView) -> None:
         self.broadcast_tensor(self.tensor(values))
 
     def all_reduce(self, values: list[float], mean: bool) -> list[float]:
@@ -110,7 +109,7 @@ class ProcessGroupExchanger(TensorMemory):
         self._for_all(dist.all_reduce, tensor)
         return (tensor / self.size if mean else tensor).tolist()
 
-    def average(self, values: Elements) -> None:
+    def average(self, values: TensorView) -> None:
         self.average_tensor(self.tensor(values))
 
     @torch.no_grad()
@@ -179,20 +178,13 @@ class ProcessGroupExchanger(TensorMemory):
             key = self._queue.popleft()
             self._started.discard(key)
             planned = self._flights.pop(key)
-            if planned.exchange.collective == "all_gather":
-                self._finish_scatter(planned)
-                waited = time.monotonic() - began
+            for earlier in planned.after:  # it starts from what nobody has waited for
+                if earlier in self._under_way:
+                    self._wait(planned, self._under_way[earlier])
+                    waited = time.monotonic() - began
             with self._named(planned):
                 self._under_way[key] = self._issue(planned)
-            if planned.exchange.collective == "reduce_scatter":
-                self._scatters[planned.exchange.bucket] = key
         return waited
-
-    def _finish_scatter(self, gather: Flight) -> None:
-        """What is gathered is the result of a scatter that nobody has waited for."""
-        scatter = self._under_way.get(self._scatters.pop(gather.exchange.bucket, (-1, -1)))
-        if scatter is not None:
-            self._wait(gather, scatter)
 
     @torch.no_grad()
     def _issue(self, flight: Flight) -> Operation:

@@ -289,7 +289,7 @@ class Steps:
                 mine.copy_(p.grad)
                 p.grad = mine
         self._clock.catch_up()
-        bucket = self.core.ready(i)
+        bucket = self.core.mark_gradient_ready(i)
         if bucket is not None and self.core.updates_in_backward:
             self._update_bucket(bucket)
 
@@ -323,7 +323,7 @@ class Steps:
         if bucket in self._fresh:
             return
         self._fresh.add(bucket)
-        if self.core.needed(bucket):
+        if self.core.wait_before_forward(bucket):
             self._make_postponed_update(bucket)
 
     def _make_postponed_update(self, bucket: int) -> None:

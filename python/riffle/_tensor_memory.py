@@ -14,7 +14,7 @@ import torch
 
 from riffle._tensors import DTYPES
 
-Elements = tuple[int, int, str]  # address, count, dtype
+TensorView = tuple[int, int, str]  # address, count, dtype
 
 
 def bytes_of(tensor: torch.Tensor) -> bytes:
@@ -58,9 +58,9 @@ class TensorMemory:
             bisect.insort(self._addresses, address)
         self._known[address] = flat
 
-    def tensor(self, elements: Elements) -> torch.Tensor:
-        """The elements as a tensor that shares their memory."""
-        address, count, word = elements
+    def tensor(self, view: TensorView) -> torch.Tensor:
+        """A tensor that shares the memory of `view`."""
+        address, count, word = view
         dtype = DTYPES[word]
         base_address = self._addresses[bisect.bisect_right(self._addresses, address) - 1]
         begin = address - base_address
@@ -77,15 +77,15 @@ class TensorMemory:
         return memory.data_ptr()
 
     @torch.no_grad()
-    def copy(self, to: Elements, source: Elements) -> None:
+    def copy(self, to: TensorView, source: TensorView) -> None:
         self.tensor(to).copy_(self.tensor(source))
 
     @torch.no_grad()
-    def fill(self, x: Elements, value: float) -> None:
+    def fill(self, x: TensorView, value: float) -> None:
         self.tensor(x).fill_(value)
 
     @torch.no_grad()
-    def combine(self, out: Elements, inputs: list[Elements], factors: list[float]) -> None:
+    def combine(self, out: TensorView, inputs: list[TensorView], factors: list[float]) -> None:
         target = self.tensor(out)
         if inputs[0] == out:  # in place: x <- f0*x + f1*y + ...
             target.mul_(factors[0])
@@ -98,23 +98,23 @@ class TensorMemory:
         target.copy_(total)
 
     @torch.no_grad()
-    def correct_statistics(self, x: Elements, mean: Elements, snapshot: Elements) -> None:
+    def correct_statistics(self, x: TensorView, mean: TensorView, snapshot: TensorView) -> None:
         local, agreed, before = self.tensor(x), self.tensor(mean), self.tensor(snapshot)
         value = local + (agreed - before)
         vanishes = (value <= 0) & (local > 0) & (agreed > 0) & (before > 0)
         local.copy_(torch.where(vanishes, torch.minimum(local, agreed), value))
 
-    def square_sum(self, x: Elements) -> float:
+    def square_sum(self, x: TensorView) -> float:
         return float(self.tensor(x).double().square().sum())
 
-    def is_zero(self, x: Elements) -> bool:
+    def is_zero(self, x: TensorView) -> bool:
         return not bool(self.tensor(x).any())
 
-    def read(self, x: Elements) -> bytes:
+    def read(self, x: TensorView) -> bytes:
         return bytes_of(self.tensor(x))
 
     @torch.no_grad()
-    def write(self, x: Elements, data: bytes) -> None:
+    def write(self, x: TensorView, data: bytes) -> None:
         if data:
             source = torch.frombuffer(bytearray(data), dtype=torch.uint8)
             self.tensor(x).view(torch.uint8).copy_(source)

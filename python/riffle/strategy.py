@@ -34,7 +34,7 @@ from riffle._core import (
 
 
 class Strategy(ABC):
-    """Pure policy: the same arguments give the same answer on every rank, for ever."""
+    """Pure policy: the same arguments give the same answer on every rank, forever."""
 
     name: ClassVar[str]
     paper: ClassVar[str] = ""

@@ -1,5 +1,6 @@
 """`riffle.sync`: the one call that makes a training loop distributed."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,6 +38,30 @@ def _choose(spec: str | NamedStrategy) -> ChosenStrategy:
     return choose_strategy(spec, table())
 
 
+def _check_options(
+    engine: Engine | C10d | None,
+    strategy: NamedStrategy,
+    sense: bool | None,
+    sense_window: int | None,
+    failure_timeout: float | None,
+) -> None:
+    """What cannot be had with this engine is refused, never ignored."""
+    if engine is not None and failure_timeout is not None:
+        raise UsageError("failure_timeout: the engine is given; say it where that is made")
+    if not isinstance(engine, C10d):
+        return
+    if sense or sense_window is not None:
+        raise UsageError(
+            "sense: over a process group the network cannot be sensed, because process groups are "
+            "made once, at the start; leave sense and sense_window out, or use riffle's own engine"
+        )
+    if re.search("[:,]algorithm=(?!auto)", strategy.spec):
+        raise UsageError(
+            f"{strategy.spec}: over a process group the library behind it chooses the algorithm; "
+            "leave algorithm out, or use riffle's own engine"
+        )
+
+
 def _weight_average(
     model: torch.nn.Module, start: int, resume: dict[str, Any] | None
 ) -> WeightAverage:
@@ -64,8 +89,8 @@ def sync(
     swa_from: int = 0,
     resume: dict[str, Any] | None = None,
     measure_network: bool = True,
-    sense: bool = True,
-    sense_window: int = 20,
+    sense: bool | None = None,
+    sense_window: int | None = None,
     record: bool = False,
     timeout: float = 600.0,
     failure_timeout: float | None = None,
@@ -91,20 +116,22 @@ def sync(
     resume: what session.state_dict() gave on this rank; weights are loaded by the caller.
     sense: with ds-sync:pattern=bottleneck on several hosts and a measured cluster, find racks and
         slow hosts at the start, watch them, and group workers anew when they change; see
-        session.sensed. Not over c10d.
-    sense_window: after so many steps workers tell each other what they have seen.
+        session.sensed. By default wherever it can be had; over c10d it cannot, and True is refused.
+    sense_window: the number of steps after which workers tell each other what they have seen;
+        20 by default.
     record: keep a timeline.
     timeout: seconds that any wait may take.
     failure_timeout: seconds that a worker may be silent before it counts as failed, where `engine`
         is not given; default: RIFFLE_FAILURE_TIMEOUT, else 10.
     """
     optimizers = list(optimizer) if isinstance(optimizer, Sequence) else [optimizer]
-    engine = engine or _core.launched_engine(failure_timeout)
     if isinstance(cluster, str):
         cluster = Cluster(cluster)
     if isinstance(plan, str):
         plan = load_plan(plan)
     chosen = _choose(strategy)
+    _check_options(engine, chosen.strategy, sense, sense_window, failure_timeout)
+    engine = engine or _core.launched_engine(failure_timeout)
     rank, size = (0, 1) if engine is None else (engine.rank, engine.size)
     if resume is not None and (resume["rank"], resume["size"]) != (rank, size):
         raise UsageError(
@@ -128,8 +155,8 @@ def sync(
         plan=plan,
         profile=profile,
         measure_network=measure_network,
-        sense=sense,
-        sense_window=sense_window,
+        sense=sense is not False,
+        sense_window=20 if sense_window is None else sense_window,
         resume=None if resume is None else resume["session"],
         record=record,
         timeout=timeout,

@@ -14,14 +14,14 @@ using runtime::Flight;
 using runtime::FlightPtr;
 using Locked = py::gil_scoped_acquire;
 
-py::tuple tuple_of(const Elements& x) {
+py::tuple tuple_of(const TensorView& x) {
   return py::make_tuple(reinterpret_cast<std::uintptr_t>(x.data), x.count,
                         std::string(name_of(x.dtype)));
 }
 
-py::list list_of(std::span<const Elements> all) {
+py::list list_of(std::span<const TensorView> all) {
   py::list list;
-  for (const Elements& each : all) list.append(tuple_of(each));
+  for (const TensorView& each : all) list.append(tuple_of(each));
   return list;
 }
 
@@ -55,7 +55,7 @@ class PythonExchanger final : public runtime::Exchanger,
     RIFFLE_CHECK_EQ(text.size(), bytes.size());
     std::ranges::copy(std::as_bytes(std::span(text)), bytes.begin());
   }
-  void broadcast(Elements values) override {
+  void broadcast(TensorView values) override {
     const Locked locked;
     call("broadcast", tuple_of(values));
   }
@@ -66,7 +66,7 @@ class PythonExchanger final : public runtime::Exchanger,
         call("all_reduce", mine, reduction == Reduction::mean).cast<std::vector<double>>();
     std::ranges::copy(all, values.begin());
   }
-  void average(Elements values) override {
+  void average(TensorView values) override {
     const Locked locked;
     call("average", tuple_of(values));
   }
@@ -143,39 +143,39 @@ class PythonExchanger final : public runtime::Exchanger,
     const auto address = call("address", tensor).cast<std::uintptr_t>();
     return {{reinterpret_cast<std::byte*>(address), bytes}, shared(std::move(tensor))};
   }
-  void copy(Elements to, Elements from) override {
+  void copy(TensorView to, TensorView from) override {
     const Locked locked;
     call("copy", tuple_of(to), tuple_of(from));
   }
-  void fill(Elements x, double value) override {
+  void fill(TensorView x, double value) override {
     const Locked locked;
     call("fill", tuple_of(x), value);
   }
-  void combine(Elements out, std::span<const Elements> inputs,
+  void combine(TensorView out, std::span<const TensorView> inputs,
                std::span<const double> factors) override {
     const Locked locked;
     call("combine", tuple_of(out), list_of(inputs),
          std::vector<double>(factors.begin(), factors.end()));
   }
-  void correct_statistics(Elements x, Elements mean, Elements snapshot) override {
+  void correct_statistics(TensorView x, TensorView mean, TensorView snapshot) override {
     const Locked locked;
     call("correct_statistics", tuple_of(x), tuple_of(mean), tuple_of(snapshot));
   }
-  [[nodiscard]] double square_sum(Elements x) override {
+  [[nodiscard]] double square_sum(TensorView x) override {
     const Locked locked;
     return call("square_sum", tuple_of(x)).cast<double>();
   }
-  [[nodiscard]] bool is_zero(Elements x) override {
+  [[nodiscard]] bool is_zero(TensorView x) override {
     const Locked locked;
     return call("is_zero", tuple_of(x)).cast<bool>();
   }
-  void read(std::span<std::byte> to, Elements from) override {
+  void read(std::span<std::byte> to, TensorView from) override {
     const Locked locked;
     const auto bytes = call("read", tuple_of(from)).cast<std::string>();
     RIFFLE_CHECK_EQ(bytes.size(), to.size());
     std::ranges::copy(std::as_bytes(std::span(bytes)), to.begin());
   }
-  void write(Elements to, std::span<const std::byte> from) override {
+  void write(TensorView to, std::span<const std::byte> from) override {
     const Locked locked;
     call("write", tuple_of(to), py::bytes(reinterpret_cast<const char*>(from.data()), from.size()));
   }
@@ -209,6 +209,13 @@ void bind_flight(py::module_& module) {
       .def_property_readonly(
           "id", [](const Flight& self) { return std::pair(self.id.step, self.id.index); })
       .def_property_readonly("step", [](const Flight& self) { return self.id.step; })
+      .def_property_readonly("after",
+                             [](const Flight& self) {
+                               std::vector<std::pair<Step, int>> all;
+                               for (const auto& [step, index] : self.after)
+                                 all.emplace_back(step, index);
+                               return all;
+                             })
       .def_property_readonly("exchange", [](const Flight& self) { return self.exchange; })
       .def_property_readonly("data", [](const Flight& self) { return list_of(self.data); });
 }

@@ -7,7 +7,7 @@
 
 namespace riffle::python {
 
-// `object` has the methods that riffle/_process_group.py describes. Elements are passed as
+// `object` has the methods that riffle/_process_group.py describes. Views are passed as
 // (address, count, dtype), flights as Flight.
 std::unique_ptr<runtime::Exchanger> python_exchanger(pybind11::object object);
 

@@ -34,7 +34,7 @@ struct SessionHandle {
 // Memory of a session, as Python's buffer protocol shows it. Tensors made from it keep the session.
 struct Memory {
   std::shared_ptr<SessionHandle> owner;
-  Elements elements;
+  TensorView view;
 };
 
 std::byte* address(std::uintptr_t pointer) {
@@ -98,15 +98,14 @@ void bind_memory(py::module_& module) {
   py::class_<Memory>(module, "Memory", py::buffer_protocol(), "Memory that a session keeps.")
       .def_buffer([](const Memory& self) {
         const auto bytes = static_cast<py::ssize_t>(
-            self.elements.count * static_cast<std::size_t>(size_of(self.elements.dtype).count));
-        return py::buffer_info(reinterpret_cast<std::uint8_t*>(self.elements.data), bytes);
+            self.view.count * static_cast<std::size_t>(size_of(self.view.dtype).count));
+        return py::buffer_info(reinterpret_cast<std::uint8_t*>(self.view.data), bytes);
       })
       .def_property_readonly(
           "address",
-          [](const Memory& self) { return reinterpret_cast<std::uintptr_t>(self.elements.data); })
-      .def("__len__", [](const Memory& self) { return self.elements.count; })
-      .def_property_readonly("dtype",
-                             [](const Memory& self) { return name_of(self.elements.dtype); });
+          [](const Memory& self) { return reinterpret_cast<std::uintptr_t>(self.view.data); })
+      .def("__len__", [](const Memory& self) { return self.view.count; })
+      .def_property_readonly("dtype", [](const Memory& self) { return name_of(self.view.dtype); });
 }
 
 void bind_stats(py::module_& module) {
@@ -147,11 +146,11 @@ auto call(R (Session::*function)(A...) const) {
     return (self.session.*function)(arguments...);
   };
 }
-auto memory(Elements (Session::*function)(int) const) {
+auto memory(TensorView (Session::*function)(int) const) {
   return [function](const Handle& self, int index) -> std::optional<Memory> {
-    const Elements elements = (self->session.*function)(index);
-    if (elements.data == nullptr) return {};
-    return Memory{self, elements};
+    const TensorView view = (self->session.*function)(index);
+    if (view.data == nullptr) return {};
+    return Memory{self, view};
   };
 }
 
@@ -175,8 +174,8 @@ void bind_layout(Class& session) {
 }
 
 void bind_step(Class& session) {
-  session.def("needed", call(&Session::needed), "bucket"_a, Unlocked())
-      .def("ready", call(&Session::ready), "parameter"_a, Unlocked())
+  session.def("wait_before_forward", call(&Session::wait_before_forward), "bucket"_a, Unlocked())
+      .def("mark_gradient_ready", call(&Session::mark_gradient_ready), "parameter"_a, Unlocked())
       .def("backward_done", call(&Session::backward_done), Unlocked())
       .def("before_step", call(&Session::before_step), "bucket"_a, Unlocked())
       .def("stepped", call(&Session::stepped), "bucket"_a, Unlocked())
@@ -204,10 +203,10 @@ void bind_step(Class& session) {
       .def(
           "set_state",
           [](SessionHandle& self, int parameter, const std::vector<PythonTensor>& state) {
-            std::vector<Elements> elements;
+            std::vector<TensorView> views;
             for (const TensorSpec& each : tensors(state))
-              elements.push_back({each.data, static_cast<std::size_t>(each.elements), each.dtype});
-            self.session.set_state(parameter, std::move(elements));
+              views.push_back({each.data, static_cast<std::size_t>(each.elements), each.dtype});
+            self.session.set_state(parameter, std::move(views));
           },
           "parameter"_a, "tensors"_a)
       .def("gradient_norm", call(&Session::gradient_norm), Unlocked())

@@ -26,7 +26,7 @@ std::string_view name_of(Operation operation);
 struct Call {
   Operation operation = Operation::all_reduce;
   Group group;
-  Elements data;
+  TensorView data;
   Reduction reduction = Reduction::mean;
   std::vector<double> weights = {};  // empty: all 1
   Algorithm algorithm = Algorithm::automatic;

@@ -38,7 +38,7 @@ std::vector<std::vector<int>> positions(std::span<const Group> racks, const Grou
   return all;
 }
 
-collective::Call make_call(collective::Operation operation, const Group& group, Elements data,
+collective::Call make_call(collective::Operation operation, const Group& group, TensorView data,
                            const CollectiveOptions& options) {
   collective::Call call;
   call.operation = operation;
@@ -56,14 +56,14 @@ collective::Call make_call(collective::Operation operation, const Group& group, 
   return call;
 }
 
-collective::Call make_broadcast(const Group& group, Rank root, Elements data,
+collective::Call make_broadcast(const Group& group, Rank root, TensorView data,
                                 const CollectiveOptions& options) {
   collective::Call call = make_call(collective::Operation::broadcast, group, data, options);
   call.root = group.index_of(root);
   return call;
 }
 
-collective::Call make_shift(const Group& group, int places, Elements data,
+collective::Call make_shift(const Group& group, int places, TensorView data,
                             const CollectiveOptions& options) {
   collective::Call call = make_call(collective::Operation::shift, group, data, options);
   call.places = places;
@@ -113,25 +113,27 @@ void Collectives::release_lanes(std::uint32_t lanes) {
   state_->kept_lanes &= ~lanes;
 }
 
-void Collectives::all_reduce(const Group& group, Elements data, const CollectiveOptions& options) {
+void Collectives::all_reduce(const Group& group, TensorView data,
+                             const CollectiveOptions& options) {
   state_->run(make_call(collective::Operation::all_reduce, group, data, options), options);
 }
 
-void Collectives::reduce_scatter(const Group& group, Elements data,
+void Collectives::reduce_scatter(const Group& group, TensorView data,
                                  const CollectiveOptions& options) {
   state_->run(make_call(collective::Operation::reduce_scatter, group, data, options), options);
 }
 
-void Collectives::all_gather(const Group& group, Elements data, const CollectiveOptions& options) {
+void Collectives::all_gather(const Group& group, TensorView data,
+                             const CollectiveOptions& options) {
   state_->run(make_call(collective::Operation::all_gather, group, data, options), options);
 }
 
-void Collectives::broadcast(const Group& group, Rank root, Elements data,
+void Collectives::broadcast(const Group& group, Rank root, TensorView data,
                             const CollectiveOptions& options) {
   state_->run(make_broadcast(group, root, data, options), options);
 }
 
-void Collectives::shift(const Group& group, int places, Elements data,
+void Collectives::shift(const Group& group, int places, TensorView data,
                         const CollectiveOptions& options) {
   state_->run(make_shift(group, places, data, options), options);
 }

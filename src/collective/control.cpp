@@ -10,7 +10,7 @@ void Control::broadcast(std::span<std::byte> bytes) const {
   if (ranks.size() == 1 || bytes.empty()) return;
   std::vector<float> words((bytes.size() + sizeof(float) - 1) / sizeof(float));
   std::memcpy(words.data(), bytes.data(), bytes.size());
-  collectives.broadcast(ranks, ranks.ranks().front(), elements(words), options());
+  collectives.broadcast(ranks, ranks.ranks().front(), tensor_view(words), options());
   std::memcpy(bytes.data(), words.data(), bytes.size());
 }
 
@@ -23,7 +23,7 @@ std::string Control::broadcast(std::string text) const {
 }
 
 void Control::all_reduce(std::span<double> values, Reduction reduction) const {
-  collectives.all_reduce(ranks, elements(values), options(reduction));
+  collectives.all_reduce(ranks, tensor_view(values), options(reduction));
 }
 
 }  // namespace riffle::collective

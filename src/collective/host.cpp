@@ -8,7 +8,7 @@ namespace riffle::collective {
 
 namespace {
 
-std::size_t bytes_of(const Elements& data) {
+std::size_t bytes_of(const TensorView& data) {
   return data.count * static_cast<std::size_t>(size_of(data.dtype).count);
 }
 

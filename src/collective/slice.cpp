@@ -5,11 +5,11 @@
 
 namespace riffle {
 
-Elements elements(std::span<float> values) {
+TensorView tensor_view(std::span<float> values) {
   return {reinterpret_cast<std::byte*>(values.data()), values.size(), DType::f32};
 }
 
-Elements elements(std::span<double> values) {
+TensorView tensor_view(std::span<double> values) {
   return {reinterpret_cast<std::byte*>(values.data()), values.size(), DType::f64};
 }
 

@@ -85,7 +85,7 @@ class Stage {
   }
 
   HostCall& host_;
-  Elements data_;
+  TensorView data_;
   std::size_t size_;
   std::uint32_t base_;
   LaneArea& own_;

@@ -39,7 +39,7 @@ class InPlace {
   }
 
   HostCall& host_;
-  Elements data_;
+  TensorView data_;
   std::size_t size_;
 };
 

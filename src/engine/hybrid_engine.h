@@ -18,8 +18,6 @@ namespace riffle::engine {
 
 // A world as one rank sees it. Segments may be shared with other engines of this process.
 struct HybridWorld {
-  // What must outlive all else of the engine.
-  std::shared_ptr<const void> kept = nullptr;
   std::string name;  // of the engine
   Rank self = 0;
   std::vector<std::shared_ptr<Segment>> segments;  // by rank; mapped here, null: on another host

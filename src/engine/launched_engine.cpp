@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "engine/ucx_engine.h"
 #include "riffle/make_engine.h"
 
 namespace riffle {
@@ -17,6 +16,14 @@ std::unique_ptr<Engine> shared_memory(const EngineOptions& options, const std::s
   return make_shm_engine(shm);
 }
 
+// The job's store. The launcher has named one address for it, so a process opens it once and, where
+// it is the one that serves it, does so until it exits: ranks that are slower may still read there,
+// and later engines of the job meet there again.
+Store& job_store(const LaunchEnvironment& environment) {
+  static const JobStore store = open_job_store(environment);
+  return *store.client;
+}
+
 }  // namespace
 
 std::unique_ptr<Engine> launched_engine(const EngineOptions& options) {
@@ -24,10 +31,13 @@ std::unique_ptr<Engine> launched_engine(const EngineOptions& options) {
   if (!environment) return shared_memory(options, fmt::format("alone-{}", getpid()), 0, 1);
   if (environment->local_size == environment->size)
     return shared_memory(options, environment->job, environment->rank, environment->size);
-  const auto store = std::make_shared<JobStore>(open_job_store(*environment));
-  UcxOptions ucx = ucx_options(*environment, *store->client);
+  Store& store = job_store(*environment);
+  UcxOptions ucx = ucx_options(*environment, store);
   static_cast<EngineOptions&>(ucx) = options;
-  return engine::make_ucx_engine(ucx, store);
+  // All ranks make their engines in the same order: those of one number belong together.
+  const std::string made = fmt::format("made/{}/{}", ucx.job, ucx.rank);
+  ucx.job += fmt::format("/{}", store.add(made, 1, after(ucx.join_timeout)));
+  return make_ucx_engine(ucx);
 }
 
 }  // namespace riffle

@@ -165,6 +165,8 @@ std::vector<Member> Rendezvous::exchange(Member own) {
   } catch (const CommError& error) {
     missing = error.rank();
   }
+  // Who comes from here on wants the job's next engine.
+  close(std::exchange(listener_, -1));
   deadline_ = Clock::now() + grace();
   for (std::size_t r = 1; r < members.size(); ++r) {
     if (sockets_[r] < 0) continue;

@@ -10,7 +10,6 @@
 #include "engine/hybrid_engine.h"
 #include "engine/interface.h"
 #include "engine/meeting.h"
-#include "engine/ucx_engine.h"
 #include "riffle/error.h"
 #include "riffle/make_engine.h"
 
@@ -149,11 +148,6 @@ UcxOptions ucx_options(const LaunchEnvironment& environment, Store& store) {
 }
 
 std::unique_ptr<Engine> make_ucx_engine(const UcxOptions& options) {
-  return engine::make_ucx_engine(options, nullptr);
-}
-
-std::unique_ptr<Engine> engine::make_ucx_engine(const UcxOptions& options,
-                                                std::shared_ptr<const void> kept) {
   check(options);
   const engine::Layout layout{.size = options.size};
   const std::size_t self = static_cast<std::size_t>(options.rank);
@@ -162,7 +156,6 @@ std::unique_ptr<Engine> engine::make_ucx_engine(const UcxOptions& options,
   const auto is_near = [&](std::size_t r) { return hosts[r].identity == hosts[self].identity; };
 
   engine::HybridWorld world;
-  world.kept = std::move(kept);
   world.self = options.rank;
   world.options = options;
   auto own = std::make_shared<engine::Segment>(engine::Segment::create(layout));

@@ -62,7 +62,7 @@ Link time_calls(Engine& engine, const collective::Control& control, const Group&
     std::vector<Seconds> times;
     for (int i = 0; i < kTimes; ++i) {
       const auto start = Clock::now();
-      control.collectives.all_reduce(group, elements(values), options);
+      control.collectives.all_reduce(group, tensor_view(values), options);
       times.emplace_back(Clock::now() - start);
     }
     return median(times);

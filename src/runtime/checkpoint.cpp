@@ -45,7 +45,7 @@ Parts read_parts(const JsonReader& reader) {
   return parts;
 }
 
-void append(std::vector<std::byte>& bytes, Memory& memory, const Elements& values) {
+void append(std::vector<std::byte>& bytes, Memory& memory, const TensorView& values) {
   const std::size_t begin = bytes.size();
   bytes.resize(begin + bytes_of(values));
   memory.read(std::span(bytes).subspan(begin), values);
@@ -55,7 +55,7 @@ void append(std::vector<std::byte>& bytes, Memory& memory, const Elements& value
 class MemoryReader {
  public:
   MemoryReader(std::span<const std::byte> bytes, Memory& memory) : bytes_(bytes), memory_(memory) {}
-  void read(const Elements& into) {
+  void read(const TensorView& into) {
     const std::size_t size = bytes_of(into);
     if (size > bytes_.size()) usage_error("{}: cut off", kSource);
     memory_.write(into, bytes_.first(size));
@@ -63,7 +63,7 @@ class MemoryReader {
   }
   Flat read(const Parts& parts) {
     Flat flat(memory_, parts);
-    for (const Elements& each : flat.parts()) read(each);
+    for (const TensorView& each : flat.parts()) read(each);
     return flat;
   }
   void expect_end() const {
@@ -156,9 +156,9 @@ std::vector<std::byte> write_checkpoint(const Identity& identity, const Agreemen
          {"exchange", to_json(Program{{flight->exchange}})},  // its groups may be of the past
          {"parts", parts_json(flight->parts)}});
     for (const Flat* flat : {&flight->travelling, &flight->own})
-      for (const Elements& each : flat->parts()) append(memory, values.memory(), each);
+      for (const TensorView& each : flat->parts()) append(memory, values.memory(), each);
   }
-  for (const Elements& each : values.outer_memory()) append(memory, values.memory(), each);
+  for (const TensorView& each : values.outer_memory()) append(memory, values.memory(), each);
   const std::string text = header.dump();
   const std::uint64_t size = text.size();
   std::vector<std::byte> bytes(sizeof(size) + text.size());
@@ -177,7 +177,7 @@ std::vector<FlightPtr> restore(std::span<const std::byte> bytes, Rank rank, Step
   for (std::size_t i = 0; i < list.size(); ++i)
     flights.push_back(read_flight(list.at(i), memory, rank, step, values.layout()));
   values.start_outer();
-  for (const Elements& each : values.outer_memory()) memory.read(each);
+  for (const TensorView& each : values.outer_memory()) memory.read(each);
   memory.expect_end();
   return flights;
 }

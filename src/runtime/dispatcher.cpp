@@ -24,11 +24,11 @@ CommContext context_of(const Flight& flight) {
 }  // namespace
 
 Dispatcher::Dispatcher(Engine& engine, std::function<void(Flight&)> run, Seconds timeout,
-                       Notices& notices, Recorder& recorder)
+                       PeerMonitor& monitor, Recorder& recorder)
     : engine_(engine),
       run_(std::move(run)),
       timeout_(timeout),
-      notices_(notices),
+      monitor_(monitor),
       recorder_(recorder) {}
 
 Dispatcher::~Dispatcher() {
@@ -46,9 +46,7 @@ void Dispatcher::drain() {
   std::unique_lock lock(mutex_);
   const auto idle = [&] {
     return std::ranges::all_of(lanes_, [](const auto& each) {
-      const Lane& lane = each.second;
-      return lane.running == nullptr &&
-             (lane.queue.empty() || lane.queue.front()->stage != Flight::Stage::started);
+      return each.second.running == nullptr && !may_run(each.second);
     });
   };
   const Deadline moment = after(kMoment);
@@ -70,7 +68,7 @@ void Dispatcher::look_at_running(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (const FlightPtr& flight : running) {
     try {
-      notices_.check(context_of(*flight));
+      monitor_.check(context_of(*flight));
     } catch (const CommError&) {
       fail(std::current_exception());
     }
@@ -101,14 +99,18 @@ void Dispatcher::start(Flight& flight) {
   lanes_.at(flight.exchange.lane).wake.notify_all();
 }
 
+bool Dispatcher::may_run(const Lane& lane) {
+  if (lane.queue.empty() || lane.queue.front()->stage != Flight::Stage::started) return false;
+  return std::ranges::all_of(lane.queue.front()->awaited, [](const FlightPtr& earlier) {
+    return earlier->stage == Flight::Stage::done;
+  });
+}
+
 void Dispatcher::run(Lane& lane) {
   std::unique_lock lock(mutex_);
-  const auto may_run = [&] {
-    return !lane.queue.empty() && lane.queue.front()->stage == Flight::Stage::started;
-  };
   while (true) {
-    lane.wake.wait(lock, [&] { return stopping_ || error_ || may_run(); });
-    if (error_ || !may_run()) break;
+    lane.wake.wait(lock, [&] { return stopping_ || error_ || may_run(lane); });
+    if (error_ || !may_run(lane)) break;
     lane.running = std::move(lane.queue.front());
     lane.queue.pop_front();
     lock.unlock();
@@ -118,7 +120,7 @@ void Dispatcher::run(Lane& lane) {
       run_(*lane.running);
       recorder_.exchange(lane.running->exchange, lane.running->id.step, lane.running->sent, start);
     } catch (const CommError& caught) {
-      error = std::make_exception_ptr(notices_.first_cause(caught));
+      error = std::make_exception_ptr(monitor_.first_cause(caught));
     } catch (...) {
       error = std::current_exception();
     }
@@ -127,8 +129,8 @@ void Dispatcher::run(Lane& lane) {
     if (!error) lane.running->stage = Flight::Stage::done;
     lane.running.reset();
     done_.notify_all();
-    if (error)
-      for (auto& [number, other] : lanes_) other.wake.notify_all();
+    for (auto& [number, other] : lanes_)
+      if (error || may_run(other)) other.wake.notify_all();
   }
 }
 
@@ -148,7 +150,7 @@ void Dispatcher::wait(Flight& flight) {
     if (error_ || flight.stage == Flight::Stage::done) break;
     lock.unlock();
     try {
-      notices_.check(context_of(flight));
+      monitor_.check(context_of(flight));
       if (Clock::now() > deadline)
         throw CommError(CommFailure::timed_out, -1, "", context_of(flight),
                         fmt::format("no end within {}", print(timeout_)));

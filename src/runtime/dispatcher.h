@@ -1,6 +1,6 @@
 // Runs flights: a thread per lane, each strictly in the order they were planned, which is the
-// program's, so that lanes of all ranks agree; lanes do not wait for each other. The first error is
-// kept; nothing is begun after it.
+// program's, so that lanes of all ranks agree; a lane waits for another only where its flight
+// starts from the result of one there. The first error is kept; nothing is begun after it.
 #pragma once
 
 #include <condition_variable>
@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "runtime/flight.h"
-#include "runtime/notices.h"
+#include "runtime/peer_monitor.h"
 #include "runtime/recorder.h"
 
 namespace riffle::runtime {
@@ -20,8 +20,8 @@ namespace riffle::runtime {
 class Dispatcher {
  public:
   // `run` makes the collectives of a flight; `timeout` is that of one wait.
-  Dispatcher(Engine& engine, std::function<void(Flight&)> run, Seconds timeout, Notices& notices,
-             Recorder& recorder);
+  Dispatcher(Engine& engine, std::function<void(Flight&)> run, Seconds timeout,
+             PeerMonitor& monitor, Recorder& recorder);
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
@@ -48,6 +48,8 @@ class Dispatcher {
     std::condition_variable wake;
     std::thread thread;
   };
+  // Its first flight has started, and so have ended those that it starts from.
+  static bool may_run(const Lane& lane);
   void run(Lane& lane);
   void fail(std::exception_ptr error);
   void give_up();
@@ -56,7 +58,7 @@ class Dispatcher {
   Engine& engine_;
   std::function<void(Flight&)> run_;
   Seconds timeout_;
-  Notices& notices_;
+  PeerMonitor& monitor_;
   Recorder& recorder_;
 
   std::mutex mutex_;

@@ -18,7 +18,7 @@ void EngineExchanger::broadcast(std::span<std::byte> bytes) {
   control_.broadcast(bytes);
 }
 
-void EngineExchanger::broadcast(Elements values) {
+void EngineExchanger::broadcast(TensorView values) {
   control_.collectives.broadcast(control_.ranks, control_.ranks.ranks().front(), values,
                                  control_.options());
 }
@@ -27,7 +27,7 @@ void EngineExchanger::all_reduce(std::span<double> values, Reduction reduction) 
   control_.all_reduce(values, reduction);
 }
 
-void EngineExchanger::average(Elements values) {
+void EngineExchanger::average(TensorView values) {
   control_.collectives.all_reduce(control_.ranks, values, control_.options());
 }
 
@@ -36,9 +36,9 @@ void EngineExchanger::average(Elements values) {
 void EngineExchanger::open(const Opening& opening) {
   racks_ = opening.world.racks();
   lanes_.emplace(control_, opening.needs.lanes, opening.senses);
-  notices_.emplace(engine_, control_.ranks, opening.session);
+  monitor_.emplace(engine_, control_.ranks, opening.session);
   dispatcher_.emplace(
-      engine_, [this](Flight& flight) { run(flight); }, control_.timeout, *notices_,
+      engine_, [this](Flight& flight) { run(flight); }, control_.timeout, *monitor_,
       opening.recorder);
 }
 
@@ -57,7 +57,7 @@ void EngineExchanger::run(Flight& flight) const {
                             .bucket = exchange.bucket,
                             .step = flight.id.step};
   if (exchange.algorithm == Algorithm::two_level) options.racks = racks_;
-  for (const Elements& data : flight.data) {
+  for (const TensorView& data : flight.data) {
     switch (exchange.collective) {
       case Collective::all_reduce:
         control_.collectives.all_reduce(exchange.group, data, options);
@@ -91,10 +91,10 @@ void EngineExchanger::forget_planned() {
   dispatcher_->forget_planned();
 }
 void EngineExchanger::look_around(std::string_view operation, Step step) {
-  notices_->check({.group = &control_.ranks, .operation = operation, .step = step});
+  monitor_->check({.group = &control_.ranks, .operation = operation, .step = step});
 }
 void EngineExchanger::meet(Step steps) {
-  notices_->meet(steps, control_.timeout);
+  monitor_->meet(steps, control_.timeout);
 }
 
 void EngineExchanger::end(Step steps) noexcept {
@@ -102,7 +102,7 @@ void EngineExchanger::end(Step steps) noexcept {
   dispatcher_->forget_planned();
   dispatcher_->drain();
   const Ending ending = dispatcher_->ending(steps);
-  notices_->end(ending, ending.culprit < 0 ? Seconds(1) : Seconds(0.2));
+  monitor_->end(ending, ending.culprit < 0 ? Seconds(1) : Seconds(0.2));
 }
 
 // ---- surroundings

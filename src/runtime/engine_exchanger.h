@@ -1,5 +1,5 @@
 // Flights over our own collectives: a thread per lane (dispatcher.h), lanes of this session's own
-// (lanes.h), and notices of who has ended (notices.h).
+// (lanes.h), and a watch on who has ended (peer_monitor.h).
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 #include "runtime/engine_memory.h"
 #include "runtime/exchanger.h"
 #include "runtime/lanes.h"
-#include "runtime/notices.h"
+#include "runtime/peer_monitor.h"
 
 namespace riffle::runtime {
 
@@ -25,9 +25,9 @@ class EngineExchanger final : public Exchanger, private Surroundings {
   [[nodiscard]] Surroundings& surroundings() override { return *this; }
 
   void broadcast(std::span<std::byte> bytes) override;
-  void broadcast(Elements values) override;
+  void broadcast(TensorView values) override;
   void all_reduce(std::span<double> values, Reduction reduction) override;
-  void average(Elements values) override;
+  void average(TensorView values) override;
 
   void open(const Opening& opening) override;
   void change(const World& world, const std::vector<Program>& programs) override;
@@ -63,7 +63,7 @@ class EngineExchanger final : public Exchanger, private Surroundings {
   Partition racks_;
   // From open() on; what runs ends before what it uses.
   std::optional<Lanes> lanes_;
-  std::optional<Notices> notices_;
+  std::optional<PeerMonitor> monitor_;
   std::optional<Dispatcher> dispatcher_;
 };
 

@@ -31,20 +31,20 @@ double typed_square_sum(const std::byte* data, std::size_t count, const Widen& w
 
 }  // namespace
 
-std::size_t bytes_of(const Elements& elements) {
-  return elements.count * static_cast<std::size_t>(size_of(elements.dtype).count);
+std::size_t bytes_of(const TensorView& view) {
+  return view.count * static_cast<std::size_t>(size_of(view.dtype).count);
 }
 
-Elements part_of(const Elements& of, std::size_t first, std::size_t count) {
+TensorView part_of(const TensorView& of, std::size_t first, std::size_t count) {
   return {of.data + first * static_cast<std::size_t>(size_of(of.dtype).count), count, of.dtype};
 }
 
-double value_at(const Elements& elements, std::size_t index) {
+double value_at(const TensorView& view, std::size_t index) {
   const auto read = [&]<typename T>(T value) {
-    std::memcpy(&value, elements.data + index * sizeof(T), sizeof(T));
+    std::memcpy(&value, view.data + index * sizeof(T), sizeof(T));
     return value;
   };
-  switch (elements.dtype) {
+  switch (view.dtype) {
     case DType::f32:
       return read(float{});
     case DType::f64:
@@ -57,11 +57,11 @@ double value_at(const Elements& elements, std::size_t index) {
   return collective::widen_bf16(read(std::uint16_t{}));
 }
 
-void set_value(const Elements& elements, std::size_t index, double value) {
+void set_value(const TensorView& view, std::size_t index, double value) {
   const auto write = [&]<typename T>(T typed) {
-    std::memcpy(elements.data + index * sizeof(T), &typed, sizeof(T));
+    std::memcpy(view.data + index * sizeof(T), &typed, sizeof(T));
   };
-  switch (elements.dtype) {
+  switch (view.dtype) {
     case DType::f32:
       return write(static_cast<float>(value));
     case DType::f64:
@@ -79,12 +79,12 @@ Block EngineMemory::allocate(std::size_t bytes) {
   return {memory, std::move(buffer)};
 }
 
-void EngineMemory::copy(Elements to, Elements from) {
+void EngineMemory::copy(TensorView to, TensorView from) {
   RIFFLE_CHECK_EQ(bytes_of(to), bytes_of(from));
   std::memcpy(to.data, from.data, bytes_of(from));
 }
 
-void EngineMemory::fill(Elements x, double value) {
+void EngineMemory::fill(TensorView x, double value) {
   if (value == 0) {
     std::memset(x.data, 0, bytes_of(x));
     return;
@@ -92,7 +92,7 @@ void EngineMemory::fill(Elements x, double value) {
   for (std::size_t i = 0; i < x.count; ++i) set_value(x, i, value);
 }
 
-void EngineMemory::combine(Elements out, std::span<const Elements> inputs,
+void EngineMemory::combine(TensorView out, std::span<const TensorView> inputs,
                            std::span<const double> factors) {
   if (inputs.size() == 1 && inputs[0].data == out.data)
     return collective::scale_in_place(out.data, factors[0], out.count, out.dtype);
@@ -106,7 +106,7 @@ void EngineMemory::combine(Elements out, std::span<const Elements> inputs,
                           out.dtype);
 }
 
-void EngineMemory::correct_statistics(Elements x, Elements mean, Elements snapshot) {
+void EngineMemory::correct_statistics(TensorView x, TensorView mean, TensorView snapshot) {
   for (std::size_t i = 0; i < x.count; ++i) {
     const double local = value_at(x, i);
     const double agreed = value_at(mean, i);
@@ -117,7 +117,7 @@ void EngineMemory::correct_statistics(Elements x, Elements mean, Elements snapsh
   }
 }
 
-double EngineMemory::square_sum(Elements x) {
+double EngineMemory::square_sum(TensorView x) {
   const auto same = [](auto value) { return value; };
   switch (x.dtype) {
     case DType::f32:
@@ -132,18 +132,18 @@ double EngineMemory::square_sum(Elements x) {
   return typed_square_sum<std::uint16_t>(x.data, x.count, collective::widen_bf16);
 }
 
-bool EngineMemory::is_zero(Elements x) {
+bool EngineMemory::is_zero(TensorView x) {
   for (std::size_t i = 0; i < x.count; ++i)
     if (value_at(x, i) != 0) return false;
   return true;
 }
 
-void EngineMemory::read(std::span<std::byte> to, Elements from) {
+void EngineMemory::read(std::span<std::byte> to, TensorView from) {
   RIFFLE_CHECK_EQ(to.size(), bytes_of(from));
   std::memcpy(to.data(), from.data, to.size());
 }
 
-void EngineMemory::write(Elements to, std::span<const std::byte> from) {
+void EngineMemory::write(TensorView to, std::span<const std::byte> from) {
   RIFFLE_CHECK_EQ(from.size(), bytes_of(to));
   std::memcpy(to.data, from.data(), from.size());
 }

@@ -11,22 +11,22 @@ class EngineMemory final : public Memory {
   explicit EngineMemory(Engine& engine) : engine_(engine) {}
 
   [[nodiscard]] Block allocate(std::size_t bytes) override;
-  void copy(Elements to, Elements from) override;
-  void fill(Elements x, double value) override;
-  void combine(Elements out, std::span<const Elements> inputs,
+  void copy(TensorView to, TensorView from) override;
+  void fill(TensorView x, double value) override;
+  void combine(TensorView out, std::span<const TensorView> inputs,
                std::span<const double> factors) override;
-  void correct_statistics(Elements x, Elements mean, Elements snapshot) override;
-  [[nodiscard]] double square_sum(Elements x) override;
-  [[nodiscard]] bool is_zero(Elements x) override;
-  void read(std::span<std::byte> to, Elements from) override;
-  void write(Elements to, std::span<const std::byte> from) override;
+  void correct_statistics(TensorView x, TensorView mean, TensorView snapshot) override;
+  [[nodiscard]] double square_sum(TensorView x) override;
+  [[nodiscard]] bool is_zero(TensorView x) override;
+  void read(std::span<std::byte> to, TensorView from) override;
+  void write(TensorView to, std::span<const std::byte> from) override;
 
  private:
   Engine& engine_;
 };
 
 // Of one element, on the host.
-double value_at(const Elements& elements, std::size_t index);
-void set_value(const Elements& elements, std::size_t index, double value);
+double value_at(const TensorView& view, std::size_t index);
+void set_value(const TensorView& view, std::size_t index, double value);
 
 }  // namespace riffle::runtime

@@ -58,9 +58,9 @@ class Exchanger {
 
   // --- For all. The lowest rank's; of the host's memory, and of memory().
   virtual void broadcast(std::span<std::byte> bytes) = 0;
-  virtual void broadcast(Elements values) = 0;
+  virtual void broadcast(TensorView values) = 0;
   virtual void all_reduce(std::span<double> values, Reduction reduction) = 0;
-  virtual void average(Elements values) = 0;
+  virtual void average(TensorView values) = 0;
 
   // --- Flights. Planned in order of issue, which is the same on all ranks; a lane runs them in
   // that order, each when it has been started. What fails is kept and thrown by the next wait or

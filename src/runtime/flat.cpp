@@ -13,7 +13,7 @@ Flat::Flat(Memory& memory, const Parts& parts) {
   if (parts.empty()) return;
   std::size_t bytes = 0;
   for (const Part& part : parts) {
-    const Elements padded{nullptr, aligned(part.count, part.dtype), part.dtype};
+    const TensorView padded{nullptr, aligned(part.count, part.dtype), part.dtype};
     bytes += bytes_of(padded);
   }
   block_ = memory.allocate(bytes);
@@ -24,11 +24,11 @@ Flat::Flat(Memory& memory, const Parts& parts) {
   }
 }
 
-Elements Flat::at(const Place& place) const {
+TensorView Flat::at(const Place& place) const {
   return part_of(parts_.at(static_cast<std::size_t>(place.part)), place.offset, place.count);
 }
 
-Elements Flat::flag_at(const Place& place) const {
+TensorView Flat::flag_at(const Place& place) const {
   return part_of(parts_.at(static_cast<std::size_t>(place.part)), place.flag, 1);
 }
 

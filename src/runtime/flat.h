@@ -30,14 +30,14 @@ class Flat {
   Flat() = default;
   Flat(Memory& memory, const Parts& parts);
 
-  [[nodiscard]] const std::vector<Elements>& parts() const { return parts_; }
+  [[nodiscard]] const std::vector<TensorView>& parts() const { return parts_; }
   [[nodiscard]] bool empty() const { return parts_.empty(); }
-  [[nodiscard]] Elements at(const Place& place) const;
-  [[nodiscard]] Elements flag_at(const Place& place) const;
+  [[nodiscard]] TensorView at(const Place& place) const;
+  [[nodiscard]] TensorView flag_at(const Place& place) const;
 
  private:
   Block block_;
-  std::vector<Elements> parts_;
+  std::vector<TensorView> parts_;
 };
 
 // Kept between steps: fresh pages cost more than a copy. One thread at a time.

@@ -19,13 +19,14 @@ struct Flight : schedule::Flight {
   Flight() = default;
   explicit Flight(schedule::Flight planned) : schedule::Flight(std::move(planned)) {}
 
-  Bytes sent{};  // by this rank, as the cost model counts
+  Bytes sent{};                                    // by this rank, as the cost model counts
+  std::vector<std::shared_ptr<Flight>> awaited{};  // those of `after`
   std::atomic<Stage> stage = Stage::planned;
 
-  Parts parts{};                 // of what travels
-  std::vector<Elements> data{};  // what travels: the bucket's memory, or `travelling`
-  Flat travelling{};             // unless in place
-  Flat own{};                    // the snapshot, for `correct`
+  Parts parts{};                   // of what travels
+  std::vector<TensorView> data{};  // what travels: the bucket's memory, or `travelling`
+  Flat travelling{};               // unless in place
+  Flat own{};                      // the snapshot, for `correct`
 };
 using FlightPtr = std::shared_ptr<Flight>;
 

@@ -63,13 +63,13 @@ bool Session::needs_ready() const {
 bool Session::waits_in_forward() const {
   return state_->needs.forward;
 }
-Elements Session::gradient(int parameter) const {
+TensorView Session::gradient(int parameter) const {
   return state_->values.gradient(state_->checked(parameter));
 }
-Elements Session::weights(int parameter) const {
+TensorView Session::weights(int parameter) const {
   return state_->values.weights(state_->checked(parameter));
 }
-Elements Session::buffer(int index) const {
+TensorView Session::buffer(int index) const {
   if (index < 0 || index >= static_cast<int>(state_->model.buffers.size()))
     usage_error("buffer {}: there are {}", index, state_->model.buffers.size());
   return state_->values.buffer(index);
@@ -77,11 +77,12 @@ Elements Session::buffer(int index) const {
 
 // ---- one step
 
-bool Session::needed(int bucket) {
+bool Session::wait_before_forward(int bucket) {
   return state_->steps.before_forward(bucket);
 }
-std::optional<int> Session::ready(int parameter) {
-  return state_->steps.ready(state_->checked(parameter), state_->model.parameters[parameter].name);
+std::optional<int> Session::mark_gradient_ready(int parameter) {
+  return state_->steps.mark_gradient_ready(state_->checked(parameter),
+                                           state_->model.parameters[parameter].name);
 }
 void Session::backward_done() {
   state_->steps.backward_done();
@@ -144,7 +145,7 @@ bool Session::sync() const {
 bool Session::used(int parameter) const {
   return state_->steps.used(state_->checked(parameter));
 }
-void Session::set_state(int parameter, std::vector<Elements> tensors) {
+void Session::set_state(int parameter, std::vector<TensorView> tensors) {
   state_->values.set_state(state_->checked(parameter), std::move(tensors));
 }
 double Session::gradient_norm() {

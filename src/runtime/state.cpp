@@ -139,7 +139,7 @@ double Session::State::gradient_norm() {
   double whole = 0;
   double shared = 0;
   bool is_shared = false;
-  steps.for_each_gradient([&](Elements gradients, bool scattered) {
+  steps.for_each_gradient([&](TensorView gradients, bool scattered) {
     (scattered ? shared : whole) += exchanger->memory().square_sum(gradients);
   });
   for (int b = 0; b < steps.machine().buckets(); ++b)
@@ -152,7 +152,7 @@ void Session::State::scale_gradients(double factor) {
   if (!needs.gradients)
     usage_error("the gradients of {} are the adapter's own", running.strategy.spec);
   steps.for_each_gradient(
-      [&](Elements gradients, bool /*scattered*/) { values.scale(gradients, factor); });
+      [&](TensorView gradients, bool /*scattered*/) { values.scale(gradients, factor); });
 }
 
 // ---- the whole model
@@ -183,9 +183,9 @@ void Session::State::averaged(std::span<std::byte* const> into) {
     usage_error("averaged: {} places for {} parameters and buffers", into.size(), values.tensors());
   exchanger->throw_if_failed();
   steps.settle();
-  const auto write = [&](std::size_t tensor, std::size_t offset, Elements from) {
+  const auto write = [&](std::size_t tensor, std::size_t offset, TensorView from) {
     if (into[tensor] == nullptr) return;
-    const Elements whole{into[tensor], offset + from.count, from.dtype};
+    const TensorView whole{into[tensor], offset + from.count, from.dtype};
     exchanger->memory().copy(runtime::part_of(whole, offset, from.count), from);
   };
   const std::size_t first = first_to_average();

@@ -28,6 +28,7 @@ void Steps::begin(Step step, const Program& program, const CostModel& cost, bool
     const Bytes size = payload_bytes(buckets[flight->exchange.bucket], flight->exchange.payload);
     flight->sent = Bytes{std::llround(cost.traffic(flight->exchange, size).bytes)};
     flight->exchange.algorithm = exchanger_.surroundings().algorithm(cost, flight->exchange, size);
+    for (const schedule::FlightId& id : flight->after) flight->awaited.push_back(flights_.at(id));
     flights_.emplace(flight->id, flight);
     exchanger_.plan(flight);
   }
@@ -102,7 +103,7 @@ bool Steps::before_forward(int bucket) {
   return false;
 }
 
-std::optional<int> Steps::ready(int parameter, std::string_view name) {
+std::optional<int> Steps::mark_gradient_ready(int parameter, std::string_view name) {
   const std::scoped_lock lock(mutex_);
   arrivals_.use(parameter);
   if (!sync_) return std::nullopt;
@@ -121,8 +122,8 @@ std::optional<int> Steps::arrive(int parameter, std::string_view name) {
         "last backward, or call step after each",
         name, machine_.step());
   if (machine_.must_wait(bucket))
-    usage_error("needed({}) was not called before the forward of step {} used {}", bucket,
-                machine_.step(), name);
+    usage_error("wait_before_forward({}) was not called before the forward of step {} used {}",
+                bucket, machine_.step(), name);
   if (!arrivals_.arrive(parameter, bucket)) return std::nullopt;
   for (const Action& action : machine_.gradient_ready(bucket)) carry_out(action);
   return bucket;
@@ -191,7 +192,7 @@ bool Steps::used(int parameter) const {
   return values_.used(parameter);
 }
 
-void Steps::for_each_gradient(const std::function<void(Elements, bool)>& visit) {
+void Steps::for_each_gradient(const std::function<void(TensorView, bool)>& visit) {
   for (int b = 0; b < machine_.buckets(); ++b) {
     (void)before_step(b);
     const schedule::Flight* scattered = machine_.scattered(b);
@@ -224,7 +225,10 @@ void Steps::for_each_gradient(const std::function<void(Elements, bool)>& visit) 
 void Steps::settle() {
   for (int b = 0; b < machine_.buckets(); ++b)
     if (before_forward(b))
-      usage_error("the update of bucket {} is postponed: make it where needed() says so, first", b);
+      usage_error(
+          "the update of bucket {} is postponed: make it where wait_before_forward() says so, "
+          "first",
+          b);
 }
 
 std::vector<FlightPtr> Steps::delayed() {

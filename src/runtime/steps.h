@@ -1,5 +1,5 @@
 // The steps of a session: carries out what the step machine says, on values and by an exchanger.
-// ready() may come from any thread, the rest from one thread at a time.
+// mark_gradient_ready() may come from any thread, the rest from one thread at a time.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ class Steps {
 
   // The points, as session.h describes them; `parameter` is named `name` in an error.
   bool before_forward(int bucket);
-  std::optional<int> ready(int parameter, std::string_view name);
+  std::optional<int> mark_gradient_ready(int parameter, std::string_view name);
   void backward_done();
   bool before_step(int bucket);
   void stepped(int bucket);
@@ -39,7 +39,7 @@ class Steps {
 
   // Calls visit(gradients, scattered): whole parts, or the own slice of what is scattered over the
   // ranks. Waits as before_step of all buckets does.
-  void for_each_gradient(const std::function<void(Elements, bool)>& visit);
+  void for_each_gradient(const std::function<void(TensorView, bool)>& visit);
 
   // Waits for all that is due before the next forward and merges it. UsageError where an update is
   // postponed to there.

@@ -8,7 +8,7 @@
 namespace riffle::runtime {
 namespace {
 
-Elements own_memory(const TensorSpec& spec) {
+TensorView own_memory(const TensorSpec& spec) {
   return {spec.data, static_cast<std::size_t>(spec.elements), spec.dtype};
 }
 
@@ -43,19 +43,19 @@ void Values::load() {
     memory_.copy(buffer(static_cast<int>(i)), own_memory(model_.buffers[i]));
 }
 
-Elements Values::gradient(int parameter) const {
+TensorView Values::gradient(int parameter) const {
   const Place& place = layout_.gradients.at(parameter);
   if (gradients_.empty()) return {nullptr, place.count, model_.parameters[parameter].dtype};
   return gradients_[place.bucket].at(place);
 }
 
-Elements Values::weights(int parameter) const {
+TensorView Values::weights(int parameter) const {
   const Place& place = layout_.weights.at(parameter);
   if (weights_.empty()) return {nullptr, place.count, model_.parameters[parameter].dtype};
   return weights_[place.bucket].at(place);
 }
 
-Elements Values::buffer(int index) const {
+TensorView Values::buffer(int index) const {
   const Place& place = layout_.buffers.at(index);
   if (buffers_.empty()) return {nullptr, place.count, model_.buffers[index].dtype};
   return buffers_[place.bucket].at(place);
@@ -65,7 +65,7 @@ std::size_t Values::tensors() const {
   return model_.parameters.size() + model_.buffers.size();
 }
 
-Elements Values::tensor(std::size_t index) const {
+TensorView Values::tensor(std::size_t index) const {
   const std::size_t parameters = model_.parameters.size();
   const bool is_parameter = index < parameters;
   if (weights_.empty())
@@ -81,7 +81,7 @@ void Values::complete(int bucket, std::span<const char> used) {
   const Bucket& of = layout_.buckets[bucket];
   // Flags of a part lie side by side: runs of equal ones are written at once.
   const auto write_run = [&](int first, int last) {
-    Elements flags = gradients_[bucket].flag_at(layout_.gradients[first]);
+    TensorView flags = gradients_[bucket].flag_at(layout_.gradients[first]);
     flags.count = static_cast<std::size_t>(last - first + 1);
     memory_.fill(flags, used[first]);
   };
@@ -108,16 +108,16 @@ bool Values::used(int parameter) const {
 
 std::vector<GradientPart> Values::gradients_of(int bucket) const {
   std::vector<GradientPart> parts;
-  for (const Elements& part : gradients_[bucket].parts()) parts.push_back({part, part.count});
+  for (const TensorView& part : gradients_[bucket].parts()) parts.push_back({part, part.count});
   const Bucket& of = layout_.buckets[bucket];
   for (int p = of.first; p <= of.last; ++p) {
-    Elements& values = parts[layout_.gradients[p].part].values;
+    TensorView& values = parts[layout_.gradients[p].part].values;
     values.count = std::min(values.count, layout_.gradients[p].flag);
   }
   return parts;
 }
 
-void Values::scale(Elements x, double factor) const {
+void Values::scale(TensorView x, double factor) const {
   memory_.combine(x, std::array{x}, std::array{factor});
 }
 
@@ -128,14 +128,14 @@ const Parts& Values::parts_of(const Exchange& exchange) const {
   return all[exchange.bucket];
 }
 
-const std::vector<Elements>& Values::memory_of(const Exchange& exchange) const {
+const std::vector<TensorView>& Values::memory_of(const Exchange& exchange) const {
   const auto& all = exchange.payload == Payload::gradient  ? gradients_
                     : exchange.payload == Payload::buffers ? buffers_
                                                            : weights_;
   return all.at(exchange.bucket).parts();
 }
 
-Flat Values::copied(const Parts& parts, const std::vector<Elements>& from) {
+Flat Values::copied(const Parts& parts, const std::vector<TensorView>& from) {
   Flat flat = pool_.take(memory_, parts);
   for (std::size_t i = 0; i < parts.size(); ++i) memory_.copy(flat.parts()[i], from[i]);
   return flat;
@@ -183,13 +183,13 @@ void Values::give_back(Flight& flight) {
   pool_.give_back(flight.parts, std::move(flight.own));
 }
 
-void Values::join(Flight& flight, const std::vector<Elements>& with, int self) {
+void Values::join(Flight& flight, const std::vector<TensorView>& with, int self) {
   const Exchange& exchange = flight.exchange;
   const double xi = exchange.merge.xi;
   const double scale = exchange.scales.empty() ? exchange.merge.scale : exchange.scales.at(self);
   for (std::size_t i = 0; i < flight.data.size(); ++i) {
-    const Elements x = with.at(i);
-    const Elements mean = flight.data[i];
+    const TensorView x = with.at(i);
+    const TensorView mean = flight.data[i];
     switch (exchange.merge.kind) {
       case Merge::Kind::replace:
         if (!flight.in_place) memory_.copy(x, mean);
@@ -198,7 +198,7 @@ void Values::join(Flight& flight, const std::vector<Elements>& with, int self) {
         memory_.combine(x, std::array{x, mean}, std::array{xi, 1 - xi});
         break;
       case Merge::Kind::correct: {
-        const Elements own = flight.own.parts()[i];
+        const TensorView own = flight.own.parts()[i];
         if (exchange.payload == Payload::buffers)
           memory_.correct_statistics(x, mean, own);
         else
@@ -215,9 +215,9 @@ void Values::join(Flight& flight, const std::vector<Elements>& with, int self) {
 
 // ---- the outer optimizer
 
-void Values::outer_step(Elements x, Elements mean, const Elements& agreed, const Elements& momentum,
-                        const Merge& merge) {
-  const Elements distance = mean;
+void Values::outer_step(TensorView x, TensorView mean, const TensorView& agreed,
+                        const TensorView& momentum, const Merge& merge) {
+  const TensorView distance = mean;
   memory_.combine(distance, std::array{agreed, mean}, std::array{1.0, -1.0});
   memory_.combine(momentum, std::array{momentum, distance}, std::array{merge.momentum, 1.0});
   memory_.combine(agreed, std::array{agreed, distance, momentum},
@@ -235,8 +235,8 @@ void Values::start_outer() {
   }
 }
 
-std::vector<Elements> Values::outer_memory() const {
-  std::vector<Elements> all;
+std::vector<TensorView> Values::outer_memory() const {
+  std::vector<TensorView> all;
   for (const Outer& each : outer_)
     for (const Flat* flat : {&each.agreed, &each.momentum})
       all.insert(all.end(), flat->parts().begin(), flat->parts().end());
@@ -245,14 +245,14 @@ std::vector<Elements> Values::outer_memory() const {
 
 // ---- the optimizer's state
 
-void Values::set_state(int parameter, std::vector<Elements> tensors) {
+void Values::set_state(int parameter, std::vector<TensorView> tensors) {
   state_.at(parameter) = std::move(tensors);
 }
 
 Parts Values::state_parts(int bucket) const {
   Parts parts;
   for (int p = layout_.buckets[bucket].first; p <= layout_.buckets[bucket].last; ++p)
-    for (const Elements& tensor : state_[p]) {
+    for (const TensorView& tensor : state_[p]) {
       auto found = std::ranges::find(parts, tensor.dtype, &Part::dtype);
       if (found == parts.end()) found = parts.insert(parts.end(), {.dtype = tensor.dtype});
       found->count += tensor.count;
@@ -261,13 +261,13 @@ Parts Values::state_parts(int bucket) const {
 }
 
 // Tensors of one type lie one after the other in the flat part of their type.
-void Values::move_state(int bucket, const std::vector<Elements>& flat, Way way) {
+void Values::move_state(int bucket, const std::vector<TensorView>& flat, Way way) {
   std::vector<std::size_t> offsets(flat.size());
   for (int p = layout_.buckets[bucket].first; p <= layout_.buckets[bucket].last; ++p)
-    for (const Elements& tensor : state_[p]) {
-      const auto part = std::ranges::find(flat, tensor.dtype, &Elements::dtype);
+    for (const TensorView& tensor : state_[p]) {
+      const auto part = std::ranges::find(flat, tensor.dtype, &TensorView::dtype);
       std::size_t& offset = offsets[part - flat.begin()];
-      const Elements piece = part_of(*part, offset, tensor.count);
+      const TensorView piece = part_of(*part, offset, tensor.count);
       way == Way::gather ? memory_.copy(piece, tensor) : memory_.copy(tensor, piece);
       offset += tensor.count;
     }

@@ -10,7 +10,7 @@
 namespace riffle::runtime {
 
 struct GradientPart {
-  Elements values;        // without flags
+  TensorView values;      // without flags
   std::size_t whole = 0;  // elements of the part, with them
 };
 
@@ -22,12 +22,12 @@ class Values {
   [[nodiscard]] const Layout& layout() const { return layout_; }
   [[nodiscard]] Memory& memory() const { return memory_; }
   // data is nullptr where they are not kept here.
-  [[nodiscard]] Elements gradient(int parameter) const;
-  [[nodiscard]] Elements weights(int parameter) const;
-  [[nodiscard]] Elements buffer(int index) const;
+  [[nodiscard]] TensorView gradient(int parameter) const;
+  [[nodiscard]] TensorView weights(int parameter) const;
+  [[nodiscard]] TensorView buffer(int index) const;
   // Parameters first, then buffers, where they live now.
   [[nodiscard]] std::size_t tensors() const;
-  [[nodiscard]] Elements tensor(std::size_t index) const;
+  [[nodiscard]] TensorView tensor(std::size_t index) const;
 
   // --- What the step machine asks for.
   // The bucket's gradient is complete: zero, and flagged so, where `used` (by parameter) is 0.
@@ -41,16 +41,16 @@ class Values {
   [[nodiscard]] bool used(int parameter) const;
   // The gradients of a bucket, part by part.
   [[nodiscard]] std::vector<GradientPart> gradients_of(int bucket) const;
-  void scale(Elements x, double factor) const;
+  void scale(TensorView x, double factor) const;
 
   // --- The optimizer's state, where it is now.
-  void set_state(int parameter, std::vector<Elements> tensors);
+  void set_state(int parameter, std::vector<TensorView> tensors);
 
   // --- The outer optimizer's memory.
   // Begins with the weights as they are now.
   void start_outer();
   // All of it, in a fixed order, for checkpoints.
-  [[nodiscard]] std::vector<Elements> outer_memory() const;
+  [[nodiscard]] std::vector<TensorView> outer_memory() const;
 
   // Other buckets, for what other programs need: weights and buffers move with their tensors (where
   // they were kept they still are), gradients where `gradients`.
@@ -65,13 +65,13 @@ class Values {
   void load();
   [[nodiscard]] Parts state_parts(int bucket) const;
   enum class Way { gather, scatter };
-  void move_state(int bucket, const std::vector<Elements>& flat, Way way);
+  void move_state(int bucket, const std::vector<TensorView>& flat, Way way);
   [[nodiscard]] const Parts& parts_of(const Exchange& exchange) const;
-  [[nodiscard]] const std::vector<Elements>& memory_of(const Exchange& exchange) const;
-  Flat copied(const Parts& parts, const std::vector<Elements>& from);
-  void join(Flight& flight, const std::vector<Elements>& with, int self);
-  void outer_step(Elements x, Elements mean, const Elements& agreed, const Elements& momentum,
-                  const Merge& merge);
+  [[nodiscard]] const std::vector<TensorView>& memory_of(const Exchange& exchange) const;
+  Flat copied(const Parts& parts, const std::vector<TensorView>& from);
+  void join(Flight& flight, const std::vector<TensorView>& with, int self);
+  void outer_step(TensorView x, TensorView mean, const TensorView& agreed,
+                  const TensorView& momentum, const Merge& merge);
 
   Memory& memory_;
   ModelSpec model_;
@@ -81,7 +81,7 @@ class Values {
   std::vector<Flat> weights_;
   std::vector<Flat> buffers_;
   std::vector<Outer> outer_;
-  std::vector<std::vector<Elements>> state_;  // of the optimizer, by parameter
+  std::vector<std::vector<TensorView>> state_;  // of the optimizer, by parameter
   FlatPool pool_;
 };
 

@@ -20,7 +20,7 @@ void for_each_average(Exchanger& exchanger, const Values& values, std::size_t fi
   Memory& memory = values.memory();
   const Block block = memory.allocate(kPieceBytes);
   std::vector<Averaged> parts;
-  Elements piece{block.bytes.data(), 0, DType::f32};
+  TensorView piece{block.bytes.data(), 0, DType::f32};
   const auto send = [&] {
     if (parts.empty()) return;
     exchanger.average(piece);
@@ -29,7 +29,7 @@ void for_each_average(Exchanger& exchanger, const Values& values, std::size_t fi
     piece.count = 0;
   };
   for (std::size_t t = first; t < values.tensors(); ++t) {
-    const Elements tensor = values.tensor(t);
+    const TensorView tensor = values.tensor(t);
     const std::size_t most = kPieceBytes / static_cast<std::size_t>(size_of(tensor.dtype).count);
     if (piece.dtype != tensor.dtype) send();
     piece.dtype = tensor.dtype;

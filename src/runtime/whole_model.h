@@ -10,8 +10,8 @@ namespace riffle::runtime {
 struct Averaged {
   std::size_t tensor = 0;
   std::size_t offset = 0;  // elements into the tensor
-  Elements own;
-  Elements average;
+  TensorView own;
+  TensorView average;
 };
 
 // Averages parameters and buffers from tensor `first` on, piece by piece.

@@ -32,8 +32,16 @@ std::vector<Flight> Machine::begin(Step step, const Program& program, int bucket
     Bucket& of = at(exchange.bucket);
     of.postpones |= schedule::postpones(exchange);
     per_bucket_ |= exchange.start == Start::bucket_stepped;
-    flights.push_back({{step, i}, exchange, travels_in_place(exchange)});
-    of.flights.push_back(flights.back());
+    Flight flight{{step, i}, exchange, travels_in_place(exchange), {}};
+    for (const Flight& earlier : of.flights) {
+      if (earlier.id.step != step) continue;
+      const bool in_flight = chains_in_flight(earlier.exchange, exchange);
+      if (const std::string why = refusal(earlier.exchange, exchange); in_flight && !why.empty())
+        usage_error("cannot run the exchange \"{}\": {}", print(exchange), why);
+      if (in_flight || continues(earlier.exchange, exchange)) flight.after.push_back(earlier.id);
+    }
+    of.flights.push_back(flight);
+    flights.push_back(std::move(flight));
   }
   for (const Flight& flight : flights)
     if (at(flight.exchange.bucket).postpones &&
@@ -174,8 +182,9 @@ Actions Machine::stepped(int bucket) {
 Actions Machine::step_done() {
   for (int b = 0; b < buckets(); ++b)
     if (at_[b].postponed && !at_[b].forward)
-      usage_error("the update of bucket {} was postponed to needed({}), which was not called", b,
-                  b);
+      usage_error(
+          "the update of bucket {} was postponed to wait_before_forward({}), which was not called",
+          b, b);
   Actions actions;
   for (Bucket& each : at_) each.postponed = false;
   pass_backward_done(actions);

@@ -27,6 +27,9 @@ struct Flight {
   FlightId id;
   Exchange exchange;
   bool in_place = false;  // travels_in_place
+  // Those of its step that it waits for before it travels, on whatever lane they are: it starts
+  // from their results, and no point is passed in between.
+  std::vector<FlightId> after{};
 };
 
 struct Action {

@@ -64,8 +64,7 @@ std::vector<std::vector<int>> waits_of(const Program& program) {
     for (const int later : which)
       for (const Rank rank : exchanges[later].group) {
         for (const int earlier : seen[rank])
-          if (chains(exchanges[earlier], exchanges[later]) &&
-              merged(exchanges[earlier], 0) > taken(exchanges[later], 0) &&
+          if (chains_in_flight(exchanges[earlier], exchanges[later]) &&
               std::ranges::find(waits[later], earlier) == waits[later].end())
             waits[later].push_back(earlier);
         seen[rank].push_back(later);

@@ -32,9 +32,8 @@ Instance instance(const Exchange& exchange, Step step);
 // Of all steps of the window, in issue order.
 std::vector<Instance> instances(const Schedule& schedule);
 
-// For each exchange of a program, by its place in it, the earlier ones that it starts from and that
-// are still in flight when it may start: it waits for them. (For those merged before, the worker
-// has waited.) In programs that form a partition at every position.
+// For each exchange of a program, by its place in it, the earlier ones that it waits for
+// (chains_in_flight). In programs that form a partition at every position.
 std::vector<std::vector<int>> waits_of(const Program& program);
 
 // Whether `later` starts from the result of `earlier`, on a member of both: they are exchanges of

@@ -1,5 +1,7 @@
 #include "schedule/rules.h"
 
+#include <fmt/format.h>
+
 namespace riffle::schedule {
 namespace {
 
@@ -57,6 +59,10 @@ bool chains(const Exchange& earlier, const Exchange& later) {
          merged(earlier, 0) <= merged(later, 0);
 }
 
+bool chains_in_flight(const Exchange& earlier, const Exchange& later) {
+  return chains(earlier, later) && merged(earlier, 0) > taken(later, 0);
+}
+
 bool overwrites(const Exchange& exchange) {
   return exchange.merge.kind == Merge::Kind::replace || exchange.merge.kind == Merge::Kind::outer;
 }
@@ -104,6 +110,16 @@ std::string refusal(const Exchange& exchange) {
     return "half of an all_reduce must replace before the value is used";
   if (outer && !travels_in_place(exchange)) return "an outer step is due before the next forward";
   return {};
+}
+
+std::string refusal(const Exchange& earlier, const Exchange& later) {
+  if (travels_in_place(earlier) && travels_in_place(later) &&
+      earlier.merge.kind == Merge::Kind::replace)
+    return {};
+  return fmt::format(
+      "it starts from the result of the {} of {} while that is in flight; then both must replace "
+      "the value before it is used, or it must start after the other is due",
+      name_of(earlier.collective), print(earlier.group));
 }
 
 }  // namespace riffle::schedule

@@ -23,6 +23,10 @@ bool postpones(const Exchange& exchange);
 // side, each from its own snapshot.
 bool chains(const Exchange& earlier, const Exchange& later);
 
+// They chain, and `earlier` is still in flight when `later` may start: it waits for it, on whatever
+// lane that is. (For one that is merged before, the worker has waited.)
+bool chains_in_flight(const Exchange& earlier, const Exchange& later);
+
 // The merge overwrites the local value: what was written after the snapshot is lost.
 bool overwrites(const Exchange& exchange);
 
@@ -45,5 +49,8 @@ bool travels_in_place(const Exchange& exchange);
 
 // Why no worker can run this exchange; empty where it can be run.
 std::string refusal(const Exchange& exchange);
+// Why no worker can run `later` after an `earlier` one that it chains with in flight: the result of
+// that one is where the next looks for it only if it lies in the bucket's own memory.
+std::string refusal(const Exchange& earlier, const Exchange& later);
 
 }  // namespace riffle::schedule

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "riffle/error.h"
+#include "schedule/period.h"
 
 namespace riffle::schedule {
 namespace {
@@ -70,11 +71,17 @@ std::optional<Step> quiet_step(const Strategy& strategy, const World& world,
 }
 
 Needs needs_of(const std::vector<Program>& programs) {
+  const auto refuse = [](const Exchange& exchange, const std::string& why) {
+    if (!why.empty()) usage_error("cannot run the exchange \"{}\": {}", print(exchange), why);
+  };
   Needs needs;
-  for (const Program& program : programs)
+  for (const Program& program : programs) {
+    const auto waits = waits_of(program);
+    for (std::size_t i = 0; i < waits.size(); ++i)
+      for (const int earlier : waits[i])
+        refuse(program.exchanges[i], refusal(program.exchanges[earlier], program.exchanges[i]));
     for (const Exchange& exchange : program.exchanges) {
-      if (const std::string why = refusal(exchange); !why.empty())
-        usage_error("cannot run the exchange \"{}\": {}", print(exchange), why);
+      refuse(exchange, refusal(exchange));
       if (exchange.group.size() < 2) continue;
       needs.gradients |= exchange.payload == Payload::gradient;
       needs.weights |= exchange.payload == Payload::weight;
@@ -87,6 +94,7 @@ Needs needs_of(const std::vector<Program>& programs) {
       needs.per_bucket |= updates_by_bucket(exchange);
       needs.postpones |= postpones(exchange);
     }
+  }
   return needs;
 }
 

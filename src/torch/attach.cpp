@@ -95,8 +95,8 @@ double TorchSession::clip_grad_norm_(double max_norm) {
 TorchSession::NoSync TorchSession::no_sync() {
   return NoSync(state_->session);
 }
-void TorchSession::needed(torch::nn::Module& module) {
-  state_->steps.needed(module);
+void TorchSession::wait_before_forward(torch::nn::Module& module) {
+  state_->steps.wait_before_forward(module);
 }
 void TorchSession::finish() {
   state_->steps.settle();

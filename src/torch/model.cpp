@@ -21,7 +21,7 @@ std::vector<Named> distinct(const Items& items) {
 TensorSpec spec_of(const Named& named) {
   // Strided views are made dense once; the model keeps its tensor.
   if (!is_dense(named.tensor)) named.tensor.set_data(named.tensor.detach().contiguous());
-  const Elements memory = elements_of(named.tensor, named.name);
+  const TensorView memory = tensor_view(named.tensor, named.name);
   return {named.name, named.tensor.numel(), memory.dtype, memory.data};
 }
 

@@ -61,7 +61,7 @@ void Steps::begin_backward() {
 void Steps::report(int parameter) {
   model_.adopt(parameter, session_.postpones());
   reported_[parameter] = 1;
-  const std::optional<int> bucket = session_.ready(parameter);
+  const std::optional<int> bucket = session_.mark_gradient_ready(parameter);
   if (!bucket || !session_.updates_in_backward() || !session_.before_step(*bucket)) return;
   if (rates_.empty()) rates_ = optimizers_.rates();
   model_.show(session_.parameters_of(*bucket), session_);
@@ -163,9 +163,9 @@ void Steps::share_state(const std::vector<int>& parameters) {
   if (!session_.keeps_state()) return;
   for (const int p : parameters) {
     const Named& parameter = model_.parameters()[p];
-    std::vector<Elements> state;
+    std::vector<TensorView> state;
     for (const at::Tensor& tensor : optimizers_.state(parameter.tensor))
-      if (is_float(tensor)) state.push_back(elements_of(tensor, parameter.name));
+      if (is_float(tensor)) state.push_back(tensor_view(tensor, parameter.name));
     session_.set_state(p, std::move(state));
   }
 }
@@ -176,8 +176,8 @@ void Steps::share_state() {
   share_state(all);
 }
 
-void Steps::needed(int bucket) {
-  if (!session_.needed(bucket)) return;
+void Steps::wait_before_forward(int bucket) {
+  if (!session_.wait_before_forward(bucket)) return;
   const std::vector<int> parameters = session_.parameters_of(bucket);
   model_.show(parameters, session_);
   update({bucket}, &postponed_);
@@ -185,16 +185,17 @@ void Steps::needed(int bucket) {
 }
 
 void Steps::settle() {
-  for (int bucket = static_cast<int>(session_.buckets().size()); bucket-- > 0;) needed(bucket);
+  for (int bucket = static_cast<int>(session_.buckets().size()); bucket-- > 0;)
+    wait_before_forward(bucket);
 }
 
-void Steps::needed(torch::nn::Module& module) {
+void Steps::wait_before_forward(torch::nn::Module& module) {
   if (pending_ && at::GradMode::is_enabled()) skip_step();
   std::unordered_set<const void*> wanted;
   for (const at::Tensor& tensor : module.parameters()) wanted.insert(tensor.unsafeGetTensorImpl());
   for (std::size_t p = 0; p < model_.parameters().size(); ++p)
     if (wanted.contains(model_.parameters()[p].tensor.unsafeGetTensorImpl()))
-      needed(session_.bucket_of(static_cast<int>(p)));
+      wait_before_forward(session_.bucket_of(static_cast<int>(p)));
 }
 
 // ---- what the loop did

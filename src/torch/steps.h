@@ -16,8 +16,8 @@ namespace riffle::adapter {
 
 class Steps {
  public:
-  // All must outlive it; `average` may be none. `lazy_forward`: the loop calls needed(); else a
-  // step settles.
+  // All must outlive it; `average` may be none. `lazy_forward`: the loop calls
+  // wait_before_forward(); else a step settles.
   Steps(Session& session, Model& model, Optimizers& optimizers, WeightAverage* average,
         bool lazy_forward, std::function<void(const std::string&)> log);
   ~Steps();
@@ -28,7 +28,7 @@ class Steps {
   void step();
   void skip_step();
   double clip(double max_norm);
-  void needed(torch::nn::Module& module);
+  void wait_before_forward(torch::nn::Module& module);
   // All that is due before the next forward has happened.
   void settle();
 
@@ -42,7 +42,7 @@ class Steps {
   void share_state(const std::vector<int>& parameters);
   void share_state();
   void end_step();
-  void needed(int bucket);
+  void wait_before_forward(int bucket);
 
   [[nodiscard]] std::vector<at::Tensor> gradients() const;
   // The name of a gradient that is not as backward left it; empty where all are.

@@ -33,7 +33,7 @@ bool is_dense(const at::Tensor& tensor) {
   return tensor.layout() == at::kStrided && tensor.is_non_overlapping_and_dense();
 }
 
-Elements elements_of(const at::Tensor& tensor, const std::string& name) {
+TensorView tensor_view(const at::Tensor& tensor, const std::string& name) {
   RIFFLE_CHECK(is_dense(tensor));
   return {static_cast<std::byte*>(tensor.data_ptr()), static_cast<std::size_t>(tensor.numel()),
           dtype_of(tensor, name)};
@@ -49,7 +49,7 @@ bool is_at(const at::Tensor& tensor, const at::Tensor& place) {
          tensor.data_ptr() == place.data_ptr();
 }
 
-at::Tensor view_of(const Elements& memory, const at::Tensor& like) {
+at::Tensor view_of(const TensorView& memory, const at::Tensor& like) {
   return at::from_blob(memory.data, like.sizes(), like.strides(),
                        like.options().requires_grad(false));
 }

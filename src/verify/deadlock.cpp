@@ -1,4 +1,4 @@
-// Nobody waits for ever. Workers go through the points of their steps; an exchange starts when all
+// Nobody waits forever. Workers go through the points of their steps; an exchange starts when all
 // its members have reached its start and their lanes are free of what was issued before; a point
 // is passed when everything due there is done. If that relation has no cycle, every run ends.
 #include <fmt/format.h>

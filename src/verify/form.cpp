@@ -43,6 +43,18 @@ std::string bad_times(const Instance& at) {
   return {};
 }
 
+// Chains that are in flight; of programs that make sense otherwise.
+void check_chains(const Program& program, Step step, std::vector<Problem>& problems) {
+  const auto waits = schedule::waits_of(program);
+  for (std::size_t i = 0; i < waits.size(); ++i)
+    for (const int earlier : waits[i]) {
+      const Exchange& exchange = program.exchanges[i];
+      std::string what = schedule::refusal(program.exchanges[earlier], exchange);
+      if (!what.empty())
+        add(problems, problem(Problem::Check::form, instance(exchange, step), std::move(what)));
+    }
+}
+
 }  // namespace
 
 void check_form(const Schedule& schedule, std::vector<Problem>& problems) {
@@ -57,6 +69,8 @@ void check_form(const Schedule& schedule, std::vector<Problem>& problems) {
       if (what.empty()) what = bad_times(at);
       if (!what.empty()) add(problems, problem(Problem::Check::form, at, std::move(what)));
     }
+  for (Step step = 0; problems.empty() && step < schedule.length(); ++step)
+    check_chains(schedule.at(step), step, problems);
 }
 
 }  // namespace riffle::verifier

@@ -203,8 +203,8 @@ Problem not_mixing(const Schedule& schedule, int bucket, double rate) {
     return {Problem::Check::mixing, 0, bucket, schedule.ranks,
             has(schedule, Payload::gradient)
                 ? "gradients differ between groups and weights are never averaged: workers drift "
-                  "apart for ever"
-                : "nothing is exchanged: workers drift apart for ever"};
+                  "apart forever"
+                : "nothing is exchanged: workers drift apart forever"};
   const std::vector<Group> apart = circles(schedule, bucket);
   if (apart.size() > 1)
     return {Problem::Check::mixing, 0, bucket, apart.front(),

@@ -71,7 +71,7 @@ void play(const Scene& scene) {
     if (rank == victim) {
       if (scene.steps > 0) {
         Call call = made.call;
-        call.data = victims_values.elements();
+        call.data = victims_values.view();
         victims_call = victims_p2p.start(call, after(Seconds(30)));
         for (int i = 1; i < scene.steps; ++i) (void)victims_call->test();
       }
@@ -81,7 +81,7 @@ void play(const Scene& scene) {
     PointToPoint p2p(world.engine(rank), options);
     Values values = input_of(made, rank);
     Call call = made.call;
-    call.data = values.elements();
+    call.data = values.view();
     const auto began = Clock::now();
     try {
       p2p.run(call, after(Seconds(30)));
@@ -109,7 +109,7 @@ void play(const Scene& scene) {
     const int me = next.call.group.index_of(rank);
     Values again = input_of(next, me);
     Call retry = next.call;
-    retry.data = again.elements();
+    retry.data = again.view();
     p2p.run(retry, after(Seconds(30)));
     EXPECT_EQ(check(next, me, again), "");
   });
@@ -122,7 +122,7 @@ TEST(Failure, ADroppedCallIsToldToTheOthers) {
     PointToPoint p2p(world.engine(rank));
     Values values = input_of(made, rank);
     Call call = made.call;
-    call.data = values.elements();
+    call.data = values.view();
     if (rank == 1) {
       (void)p2p.start(call, after(Seconds(30)));
       return;

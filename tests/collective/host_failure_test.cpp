@@ -42,7 +42,7 @@ void work(const Case& each, const std::string& job, Rank rank, CommFailure expec
   const std::string algorithm = each.algorithm;
   const std::size_t count = algorithm == "one_shot" ? 1000 : 400'000;
   Memory memory(*engine, algorithm == "zero_copy", count * 4);
-  const Elements data = elements(memory.as<float>());
+  const TensorView data = tensor_view(memory.as<float>());
   const Group group(everyone(size));
   const CollectiveOptions options{.timeout = Seconds(30), .bucket = bucket, .step = step};
   try {
@@ -113,7 +113,7 @@ TEST(HostFailureOf, WhoWakesUpLateLearnsThatItWasGivenUp) {
     const Group pair({0, 1});
     std::vector<float> values(100);
     try {
-      while (true) collectives.all_reduce(pair, elements(values));
+      while (true) collectives.all_reduce(pair, tensor_view(values));
     } catch (const CommError& error) {
       EXPECT_EQ(error.rank(), 1) << error.what();
       if (rank == 1) {
@@ -135,7 +135,7 @@ void add_up_until(Engine& engine, const Group& group, Deadline end) {
   std::vector<float> values(1000);
   while (true) {
     std::fill(values.begin(), values.end(), Clock::now() < end ? 1.0F : 0.0F);
-    collectives.all_reduce(group, elements(values));
+    collectives.all_reduce(group, tensor_view(values));
     EXPECT_EQ(values.front(), values.back());
     if (values.front() == 0) return;  // all are done
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -204,7 +204,7 @@ TEST(HostFailureOf, WhoComputesForLongIsAlive) {
         volatile double sum = 0;
         const Deadline end = after(milliseconds(800));
         while (engine.rank() == 1 && Clock::now() < end) sum = sum + 1;
-        collectives.all_reduce(Group({0, 1}), elements(values));
+        collectives.all_reduce(Group({0, 1}), tensor_view(values));
       },
       options);
 }
@@ -218,7 +218,7 @@ TEST(HostFailureOf, WhoWaitsCostsNextToNothing) {
     const auto blocked = std::chrono::seconds(10);
     if (engine.rank() == 1) std::this_thread::sleep_for(blocked);
     const std::clock_t before = std::clock();  // CPU time of all threads
-    collectives.all_reduce(Group({0, 1}), elements(values));
+    collectives.all_reduce(Group({0, 1}), tensor_view(values));
     const double used = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
     EXPECT_LT(used, 0.05 * 10) << "CPU seconds";
   });

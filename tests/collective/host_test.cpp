@@ -99,7 +99,7 @@ TEST_P(HostCollective, TheSameBitsOnAllMembersAndInEveryRun) {
         Memory memory(engine, GetParam().engine_memory, count * 4);
         auto values = memory.as<float>();
         fill(values, 1, engine.rank());
-        collectives.all_reduce(group, elements(values));
+        collectives.all_reduce(group, tensor_view(values));
         if (repeat == 0) first.assign(values.begin(), values.end());
         EXPECT_EQ(std::memcmp(first.data(), values.data(), count * 4), 0);
       }
@@ -108,7 +108,7 @@ TEST_P(HostCollective, TheSameBitsOnAllMembersAndInEveryRun) {
       ASSERT_LE(own.count, count + 16);
       std::copy_n(first.begin(), std::min(count, own.count),
                   all.begin() + static_cast<long>(own.begin));
-      collectives.all_gather(group, elements(all));
+      collectives.all_gather(group, tensor_view(all));
       for (int member = 0; member < 4; ++member) {
         const Slice theirs = slice_of(all.size(), DType::f32, 4, member);
         EXPECT_EQ(
@@ -143,9 +143,9 @@ TEST_P(HostCollective, MismatchedCallsAreNamed) {
     };
     for (const std::size_t count : {std::size_t{100}, std::size_t{50'000}}) {
       Memory memory(engine, GetParam().engine_memory, count * 4);
-      Elements data{memory.data(), count, DType::f32};
-      Elements shorter{memory.data(), count - 1, DType::f32};
-      Elements halves{memory.data(), count, DType::bf16};
+      TensorView data{memory.data(), count, DType::f32};
+      TensorView shorter{memory.data(), count - 1, DType::f32};
+      TensorView halves{memory.data(), count, DType::bf16};
       const CollectiveOptions options{.timeout = Seconds(20), .bucket = 3, .step = 11};
       CollectiveOptions sum = options;
       sum.reduction = Reduction::sum;
@@ -166,8 +166,8 @@ TEST_P(HostCollective, AnotherOrderIsNamed) {
     std::vector<float> a(100);
     std::vector<double> b(200);
     const CollectiveOptions options{.timeout = Seconds(20)};
-    const auto first = [&] { collectives.all_reduce(group, elements(a), options); };
-    const auto second = [&] { collectives.all_gather(group, elements(b), options); };
+    const auto first = [&] { collectives.all_reduce(group, tensor_view(a), options); };
+    const auto second = [&] { collectives.all_gather(group, tensor_view(b), options); };
     if (engine.rank() == 0) {
       EXPECT_THROW(first(), CommError);
       EXPECT_THROW(second(), CommError);
@@ -183,18 +183,19 @@ TEST_P(HostCollective, ANewEpochStartsCountingAnew) {
   run(3, [&](Engine& engine, Collectives& collectives) {
     std::vector<float> values(100, 1);
     const Group group({0, 1, 2});
-    collectives.all_reduce(group, elements(values));
+    collectives.all_reduce(group, tensor_view(values));
     // Rank 2 stops one call earlier than the others, who do not get through theirs.
     if (engine.rank() != 2) {
-      EXPECT_THROW(collectives.all_reduce(group, elements(values), {.timeout = milliseconds(100)}),
-                   CommError);
+      EXPECT_THROW(
+          collectives.all_reduce(group, tensor_view(values), {.timeout = milliseconds(100)}),
+          CommError);
     }
     for (std::uint32_t epoch = 1; epoch < 4; ++epoch) {
       std::fill(values.begin(), values.end(), static_cast<float>(engine.rank()));
-      collectives.all_reduce(group, elements(values), {.epoch = epoch});
+      collectives.all_reduce(group, tensor_view(values), {.epoch = epoch});
       EXPECT_EQ(values[99], 1.0F);
     }
-    EXPECT_THROW(collectives.all_reduce(group, elements(values), {.epoch = 1}), UsageError);
+    EXPECT_THROW(collectives.all_reduce(group, tensor_view(values), {.epoch = 1}), UsageError);
   });
 }
 
@@ -202,11 +203,12 @@ TEST_P(HostCollective, BadCallsAreUsageErrors) {
   run(2, [&](Engine& engine, Collectives& collectives) {
     std::vector<float> values(4);
     const Group pair({0, 1});
-    EXPECT_THROW(collectives.all_reduce(Group({1 - engine.rank()}), elements(values)), UsageError);
-    EXPECT_THROW(collectives.all_reduce(pair, elements(values), {.lane = 16}), UsageError);
-    EXPECT_THROW(collectives.broadcast(pair, 7, elements(values)), UsageError);
+    EXPECT_THROW(collectives.all_reduce(Group({1 - engine.rank()}), tensor_view(values)),
+                 UsageError);
+    EXPECT_THROW(collectives.all_reduce(pair, tensor_view(values), {.lane = 16}), UsageError);
+    EXPECT_THROW(collectives.broadcast(pair, 7, tensor_view(values)), UsageError);
     const std::vector<double> one{1};
-    EXPECT_THROW(collectives.all_reduce(pair, elements(values), {.weights = one}), UsageError);
+    EXPECT_THROW(collectives.all_reduce(pair, tensor_view(values), {.weights = one}), UsageError);
   });
 }
 
@@ -238,9 +240,9 @@ TEST(HostCollectiveAlone, IsANoOpThatKeepsWeights) {
   Collectives collectives(world.engine(0));
   std::vector<float> values{1, 2};
   const std::vector<double> weight{3};
-  collectives.all_reduce(Group({0}), elements(values));
+  collectives.all_reduce(Group({0}), tensor_view(values));
   EXPECT_EQ(values[1], 2);
-  collectives.all_reduce(Group({0}), elements(values),
+  collectives.all_reduce(Group({0}), tensor_view(values),
                          {.reduction = Reduction::sum, .weights = weight});
   EXPECT_EQ(values[1], 6);
   collectives.barrier(Group({0}));

@@ -62,7 +62,7 @@ class Worker {
       const MadeCall& made = *lane.todo.front();
       lane.values = std::make_unique<Values>(input_of(made, made.call.group.index_of(rank_)));
       Call call = made.call;
-      call.data = lane.values->elements();
+      call.data = lane.values->view();
       lane.running = p2p_.start(call, after(Seconds(100)));
     }
     if (!lane.running->test()) return true;
@@ -106,7 +106,7 @@ TEST(InFlight, AThreadPerLane) {
             if (made.call.lane != lane || me < 0) continue;
             Values values = input_of(made, me);
             Call call = made.call;
-            call.data = values.elements();
+            call.data = values.view();
             p2p.run(call, after(Seconds(100)));
             EXPECT_EQ(check(made, me, values), "") << describe(made) << " at " << rank;
           }

@@ -108,7 +108,7 @@ TEST(MessageCount, EqualsThePattern) {
           test::Values values(static_cast<std::size_t>(pattern->blocks()) * block_elements,
                               DType::f32);
           Call mine = call;
-          mine.data = values.elements();
+          mine.data = values.view();
           p2p.run(mine, after(Seconds(60)));
           const Count sent{engine.messages, engine.bytes, engine.headers};
           EXPECT_EQ(sent, count_of(*pattern, rank, 64))

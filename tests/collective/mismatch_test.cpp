@@ -47,7 +47,7 @@ TEST_P(Mismatch, IsNamedByAll) {
       test::Values values(2000, DType::f32);
       Call call;
       call.group = {0, 1, 2, 3};
-      call.data = values.elements();
+      call.data = values.view();
       call.data.count = 1000;
       call.algorithm = GetParam();
       call.bucket = 7;
@@ -88,7 +88,7 @@ TEST(MismatchOfGroups, IsNamedByAll) {
     Call call;
     call.group = rank == 1 ? Group{0, 1} : Group{0, 1, 2};
     call.algorithm = Algorithm::direct;
-    call.data = values.elements();
+    call.data = values.view();
     try {
       p2p.run(call, after(Seconds(2)));
       ADD_FAILURE() << "rank " << rank << " noticed nothing";
@@ -108,7 +108,7 @@ TEST(LateMember, TimesOutByNameAndTellsTheOthers) {
     Call call;
     call.group = {0, 1, 2};
     call.algorithm = Algorithm::ring;
-    call.data = values.elements();
+    call.data = values.view();
     try {
       p2p.run(call, after(Seconds(rank == 0 ? 0.3 : 20)));
       ADD_FAILURE() << "rank " << rank << " noticed nothing";
@@ -126,7 +126,7 @@ TEST(BadCalls, AreUsageErrors) {
   const auto expect_usage_error = [&](const std::function<void(Call&)>& change) {
     Call call;
     call.group = {0, 1};
-    call.data = values.elements();
+    call.data = values.view();
     change(call);
     EXPECT_THROW((void)p2p.start(call, after(Seconds(1))), UsageError);
   };

@@ -56,7 +56,7 @@ Results run_all(const std::vector<MadeCall>& calls, int n, std::size_t piece) {
     for (std::size_t c = 0; c < calls.size(); ++c) {
       Values values = input_of(calls[c], rank);
       Call call = calls[c].call;
-      call.data = values.elements();
+      call.data = values.view();
       p2p.run(call, after(Seconds(60)));
       EXPECT_EQ(check(calls[c], rank, values), "") << describe(calls[c]) << " at " << rank;
       results[c][rank] = values.bytes();

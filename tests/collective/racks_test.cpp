@@ -14,11 +14,11 @@ TEST(Racks, OfTheCaller) {
     Collectives collectives(world.engine(rank));
     std::vector<float> values(100, static_cast<float>(rank));
     const Partition racks{{0, 3}, {1, 2, 4}, {7, 8}};
-    collectives.all_reduce({0, 1, 2, 3, 4}, elements(values),
+    collectives.all_reduce({0, 1, 2, 3, 4}, tensor_view(values),
                            {.algorithm = Algorithm::two_level, .racks = racks});
     EXPECT_EQ(values, std::vector<float>(100, 2));
     const Partition too_few{{0, 3}, {1, 2}};
-    EXPECT_THROW(collectives.all_reduce({0, 1, 2, 3, 4}, elements(values),
+    EXPECT_THROW(collectives.all_reduce({0, 1, 2, 3, 4}, tensor_view(values),
                                         {.algorithm = Algorithm::two_level, .racks = too_few}),
                  UsageError);
   });

@@ -1,5 +1,6 @@
 // A worker that says who it is, meets all others at the job's store, adds up with them over an
-// engine, and says so. `meet launched` only adds up, over the engine that it is given.
+// engine, and says so. `meet launched` only adds up, over the engine that it is given; and again
+// over a second one beside it, and over a third one after both.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -15,7 +16,7 @@ namespace {
 void add_up(const std::unique_ptr<Engine>& engine) {
   Collectives collectives(*engine);
   float sum = static_cast<float>(engine->rank() + 1);
-  collectives.all_reduce(Membership::all(engine->size()).ranks, elements(std::span(&sum, 1)),
+  collectives.all_reduce(Membership::all(engine->size()).ranks, tensor_view(std::span(&sum, 1)),
                          {.reduction = Reduction::sum});
   std::set<std::string> hosts;
   for (Rank rank = 0; rank < engine->size(); ++rank) hosts.insert(engine->host(rank));
@@ -52,6 +53,12 @@ int main(int argc, char** /*argv*/) {
   using namespace riffle;
   try {
     if (argc > 1) {
+      {
+        const auto first = launched_engine();
+        const auto second = launched_engine();
+        add_up(second);
+        add_up(first);
+      }
       add_up(launched_engine());
       return 0;
     }

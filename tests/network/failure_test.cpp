@@ -57,7 +57,7 @@ void work(const FarWorld& world, const Case& each, Rank rank, Report& report) {
   std::vector<float> values(20'000);
   for (int i = 0;; ++i) {
     try {
-      call(collectives, trial, elements(values), {.timeout = Seconds(30), .step = step});
+      call(collectives, trial, tensor_view(values), {.timeout = Seconds(30), .step = step});
     } catch (const CommError& error) {
       report.told[rank].store(nanoseconds_now());
       report.named[rank].store(error.rank());
@@ -122,10 +122,10 @@ TEST(FarFailureOf, WhoWaitsCostsNextToNothing) {
   world.run([](Engine& engine) {
     Collectives collectives(engine);
     std::vector<float> values(10'000, 1);
-    collectives.all_reduce(Group({0, 1}), elements(values));
+    collectives.all_reduce(Group({0, 1}), tensor_view(values));
     if (engine.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(2));
     const std::clock_t before = std::clock();  // CPU time of all threads
-    collectives.all_reduce(Group({0, 1}), elements(values));
+    collectives.all_reduce(Group({0, 1}), tensor_view(values));
     const double used = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
     EXPECT_LT(used, 0.05 * 2) << "CPU seconds";
   });
@@ -141,7 +141,7 @@ TEST(FarFailureOf, WhoWakesUpLateLearnsThatItWasGivenUp) {
     Collectives collectives(*joined.engine);
     std::vector<float> values(100);
     try {
-      while (true) collectives.all_reduce(Group({0, 1}), elements(values));
+      while (true) collectives.all_reduce(Group({0, 1}), tensor_view(values));
     } catch (const CommError& error) {
       // The one that slept either hears so, or finds its connection closed.
       if (rank == 0) {
@@ -171,7 +171,7 @@ TEST(FarFailureOf, ShortSilenceIsWaitedFor) {
     std::vector<float> values(20'000);
     while (true) {
       std::fill(values.begin(), values.end(), Clock::now() < end ? 1.0F : 0.0F);
-      collectives.all_reduce(Group({0, 1, 2}), elements(values));
+      collectives.all_reduce(Group({0, 1, 2}), tensor_view(values));
       EXPECT_EQ(values.front(), values.back());
       if (values.front() == 0) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

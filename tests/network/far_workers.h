@@ -129,11 +129,11 @@ inline void compute_for(Seconds time, const EngineOptions& options) {
   const auto body = [&](Engine& engine) {
     Collectives collectives(engine);
     std::vector<float> values(100'000, 1);
-    collectives.all_reduce(Group({0, 1}), elements(values));
+    collectives.all_reduce(Group({0, 1}), tensor_view(values));
     volatile double sum = 0;
     const Deadline end = after(time);
     while (engine.rank() == 1 && Clock::now() < end) sum = sum + 1;
-    collectives.all_reduce(Group({0, 1}), elements(values));
+    collectives.all_reduce(Group({0, 1}), tensor_view(values));
   };
   world.run(body, Seconds(100), options);
 }

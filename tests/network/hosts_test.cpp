@@ -36,7 +36,7 @@ TEST(Hosts, BytesBetweenHostsCrossTheirInterface) {
     const Group both({0, 1});
     std::vector<float> values(1 << 20);
     const long long before = bytes_sent();
-    collectives.all_reduce(both, elements(values));  // half of 4 MiB, twice
+    collectives.all_reduce(both, tensor_view(values));  // half of 4 MiB, twice
     collectives.barrier(both);
     EXPECT_GE(bytes_sent() - before, 4 << 20);
   });

@@ -34,7 +34,8 @@ struct Times {
 void call_at(Collectives& collectives, Clock::time_point start, Algorithm algorithm,
              std::vector<float>& values, std::atomic<std::int64_t>& end) {
   std::this_thread::sleep_until(start);
-  collectives.all_reduce(Membership::all(hosts).ranks, elements(values), {.algorithm = algorithm});
+  collectives.all_reduce(Membership::all(hosts).ranks, tensor_view(values),
+                         {.algorithm = algorithm});
   const std::int64_t took = (Clock::now() - start).count();
   std::int64_t seen = end.load();
   while (took > seen && !end.compare_exchange_weak(seen, took)) continue;
@@ -51,7 +52,7 @@ TEST(Latency, ACollectiveTakesItsCountOfLatencies) {
     std::vector<float> values(sizes[1]);
     for (int i = 0; i < warm_up; ++i)
       for (const Case& each : cases)
-        collectives.all_reduce(all, elements(values), {.algorithm = each.algorithm});
+        collectives.all_reduce(all, tensor_view(values), {.algorithm = each.algorithm});
     if (engine.rank() == 0) times->begin = (Clock::now() + 2 * slot).time_since_epoch().count();
     collectives.barrier(all);
     Clock::time_point start{std::chrono::nanoseconds(times->begin)};

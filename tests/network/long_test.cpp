@@ -30,9 +30,9 @@ TEST(FarFailureLong, ALinkIsCutForLessThanALongSetting) {
     const FarEngine joined = world.join(rank, {.failure_timeout = Seconds(120)});
     Collectives collectives(*joined.engine);
     std::vector<float> values(20'000, 1);
-    collectives.all_reduce(Group({0, 1}), elements(values));
+    collectives.all_reduce(Group({0, 1}), tensor_view(values));
     std::this_thread::sleep_for(std::chrono::seconds(50));
-    collectives.all_reduce(Group({0, 1}), elements(values));
+    collectives.all_reduce(Group({0, 1}), tensor_view(values));
     EXPECT_EQ(values.front(), 1);  // the mean
   });
   std::this_thread::sleep_for(std::chrono::seconds(3));

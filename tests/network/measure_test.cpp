@@ -31,7 +31,7 @@ TEST(Measure, FindsTheLatencyBetweenHostsAndTellsAll) {
           engine, costs, {.group = all}, Bytes{static_cast<std::int64_t>(count * sizeof(float))});
       EXPECT_NE(algorithm, Algorithm::automatic);
       std::vector<float> values(count, static_cast<float>(engine.rank()));
-      collectives.all_reduce(all, elements(values), {.algorithm = algorithm});
+      collectives.all_reduce(all, tensor_view(values), {.algorithm = algorithm});
       EXPECT_EQ(values.back(), 2.5F);
     }
   });

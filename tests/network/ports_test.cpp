@@ -109,7 +109,7 @@ TEST(Ports, AreOnTheInterfaceOnlyAndGarbageHarmsNothing) {
       if (i == 5) running->fetch_add(1);
       if (i % 20 != 0) continue;
       more = over->load() ? 0 : 1;
-      collectives.broadcast(all, 0, elements(std::span(&more, 1)));
+      collectives.broadcast(all, 0, tensor_view(std::span(&more, 1)));
     }
   });
   const Deadline started = after(Seconds(20));

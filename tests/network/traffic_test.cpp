@@ -16,7 +16,7 @@ std::int64_t bytes_sent(Algorithm algorithm, int calls) {
     Collectives collectives(engine);
     std::vector<float> values(count);
     for (int i = 0; i < calls; ++i)
-      collectives.all_reduce(Membership::all(hosts).ranks, elements(values),
+      collectives.all_reduce(Membership::all(hosts).ranks, tensor_view(values),
                              {.algorithm = algorithm});
   });
   std::int64_t sum = 0;

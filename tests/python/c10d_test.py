@@ -64,6 +64,25 @@ class Halves(riffle.Strategy):
         return riffle.schedule.Traits(period=2)
 
 
+@riffle.register
+class RowsThenColumns(riffle.Strategy):
+    """the mean of four workers' gradients in two exchanges that are in flight together"""
+
+    name = "rows-then-columns"
+
+    def program(self, step, world, buckets):
+        program = riffle.schedule.Program()
+        for bucket in buckets:
+            for lane, (start_at, groups) in enumerate(
+                (("bucket_ready", ([0, 1], [2, 3])), ("backward_done", ([0, 2], [1, 3])))
+            ):
+                for group in groups:
+                    program.add(
+                        riffle.schedule.Exchange(bucket.id, group, lane=lane, start=start_at)
+                    )
+        return program
+
+
 def steps(model, optimizer, rank, first, last):
     for step in range(first, last):
         optimizer.zero_grad()
@@ -188,9 +207,32 @@ def slow(engine):
     return late, stats.exposed_communication, seconds
 
 
+# Options that cannot be had over a process group, and what is said of each.
+REFUSED = [
+    ("wfbp", {"sense": True}, "sense: over a process group the network cannot be sensed"),
+    ("wfbp", {"sense_window": 5}, "sense: over a process group the network cannot be sensed"),
+    ("bsp:algorithm=ring", {}, "bsp:algorithm=ring: over a process group the library behind it"),
+    ("wfbp", {"failure_timeout": 5.0}, "failure_timeout: the engine is given"),
+]
+
+
+def refused(engine, spec, options):
+    model = perceptron()
+    try:
+        riffle.sync(model, momentum(model.parameters()), spec, engine=engine, **options).close()
+    except riffle.UsageError as error:
+        return str(error)
+    return "taken"
+
+
 def all_of_it(engine):
     group = riffle.c10d()
     return {
+        "refused": [refused(group, spec, options) for spec, options, _ in REFUSED],
+        "taken": [
+            refused(group, "bsp:algorithm=auto", {"cluster": FLAT, "sense": False}),
+            refused(engine, "bsp:algorithm=ring", {"cluster": FLAT, "sense": True}),
+        ],
         "resumed": [resumed(group, spec, cluster) for spec, cluster, _ in RESUMED],
         "types": [
             (trained(engine, spec, mixed_types)[0], trained(group, spec, mixed_types)[0])
@@ -202,6 +244,14 @@ def all_of_it(engine):
                 (PAIRS, FLAT),
                 ("ds-sync:pattern=bottleneck,delay=2,bucket=layer", RACKS),
                 ("halves", FLAT),
+            )
+        ],
+        "chained": [
+            trained(by, spec, perceptron)[0]
+            for by, spec in (
+                (engine, "bsp"),
+                (engine, "rows-then-columns"),
+                (group, "rows-then-columns"),
             )
         ],
         "told": {spec: told(group, spec) for spec in ("wfbp", PAIRS, "gossip", "dear:bucket=1KiB")},
@@ -260,6 +310,13 @@ class C10d(unittest.TestCase):
                     self.assertLessEqual(distance(over_group[key], value), 1e-6, key)
                     self.assertEqual(over_group[key].dtype, value.dtype)
 
+    def test_what_cannot_be_had_is_refused_with_the_reason(self):
+        for found in self.of("refused"):
+            for (_, options, why), said in zip(REFUSED, found, strict=True):
+                self.assertIn(why, said, options)
+        for found in self.of("taken"):
+            self.assertEqual(found, ["taken", "taken"])
+
     def test_too_many_groups_run_point_to_point(self):
         for found in self.of("groups"):
             for with_groups, without, (first, again, at_last), _ in found:
@@ -267,6 +324,12 @@ class C10d(unittest.TestCase):
                     self.assertLessEqual(distance(without[key], value), 1e-12)
                 self.assertGreater(first, 1)
                 self.assertEqual((again, at_last), (0, 0))
+
+    def test_exchanges_start_from_results_of_other_lanes(self):
+        for mean, *chained in self.of("chained"):
+            for found in chained:
+                for key, value in mean.items():
+                    self.assertLessEqual(distance(found[key], value), 1e-12, key)
 
     def test_bytes_are_those_that_are_sent(self):
         sizes = [p.numel() * 8 for p in perceptron().parameters()]

@@ -52,8 +52,8 @@ TEST_P(Killed, InMidStep) {
     if (rank != kVictim) return expect_named(toy, GetParam());
     for (int i = 0; i < kLast; ++i) toy.train_step();
     toy.forward();
-    (void)toy.session().ready(4);
-    (void)toy.session().ready(3);
+    (void)toy.session().mark_gradient_ready(4);
+    (void)toy.session().mark_gradient_ready(3);
     (void)raise(SIGKILL);
   });
   const auto codes = workers.wait_all(Seconds(20));

@@ -36,7 +36,7 @@ struct Plain {
     const auto add = [&](std::vector<Values>& to, std::vector<TensorSpec>& specs, DType type) {
       Values& values = to.emplace_back(40, type);
       for (std::size_t i = 0; i < values.count(); ++i) values.set(i, engine.rank() + 1);
-      specs.push_back({"t" + std::to_string(specs.size()), 40, type, values.elements().data});
+      specs.push_back({"t" + std::to_string(specs.size()), 40, type, values.view().data});
     };
     parameters.reserve(types.size());
     buffers.reserve(buffer_count);
@@ -49,21 +49,22 @@ struct Plain {
   }
   void all_ready() {
     for (int b = 0; b < static_cast<int>(session->buckets().size()); ++b)
-      if (session->needed(b)) session->stepped(b);
-    for (int p = static_cast<int>(parameters.size()); p-- > 0;) (void)session->ready(p);
+      if (session->wait_before_forward(b)) session->stepped(b);
+    for (int p = static_cast<int>(parameters.size()); p-- > 0;)
+      (void)session->mark_gradient_ready(p);
   }
 };
 
-double value(const Elements& elements, std::size_t index) {
-  Values values(elements.count, elements.dtype);
-  std::memcpy(values.elements().data, elements.data, values.bytes().size());
+double value(const TensorView& view, std::size_t index) {
+  Values values(view.count, view.dtype);
+  std::memcpy(values.view().data, view.data, values.bytes().size());
   return values.at(index);
 }
 
-void fill(const Elements& elements, double with) {
-  Values values(elements.count, elements.dtype);
-  for (std::size_t i = 0; i < elements.count; ++i) values.set(i, with);
-  std::memcpy(elements.data, values.elements().data, values.bytes().size());
+void fill(const TensorView& view, double with) {
+  Values values(view.count, view.dtype);
+  for (std::size_t i = 0; i < view.count; ++i) values.set(i, with);
+  std::memcpy(view.data, values.view().data, values.bytes().size());
 }
 
 const std::vector<DType> kMixed{DType::f32, DType::f64, DType::bf16, DType::f16, DType::f32};
@@ -80,7 +81,8 @@ TEST(Session, AveragesGradientsOfSeveralTypes) {
       for (int p = 0; p < 5; ++p) fill(session.gradient(p), engine.rank() + p);
       plain.all_ready();
       session.end_step();
-      for (int b = 0; b < static_cast<int>(session.buckets().size()); ++b) (void)session.needed(b);
+      for (int b = 0; b < static_cast<int>(session.buckets().size()); ++b)
+        (void)session.wait_before_forward(b);
       for (int p = 0; p < 5; ++p) {
         EXPECT_EQ(session.gradient(p).dtype, kMixed[p]);
         EXPECT_EQ(value(session.gradient(p), 39), 1 + p) << spec;
@@ -98,7 +100,8 @@ TEST(Session, AveragesWeightsAndBuffers) {
     for (int p = 0; p < 5; ++p) EXPECT_EQ(value(session.weights(p), 3), engine.rank() + 1);
     plain.all_ready();
     session.end_step();
-    for (int b = 0; b < static_cast<int>(session.buckets().size()); ++b) (void)session.needed(b);
+    for (int b = 0; b < static_cast<int>(session.buckets().size()); ++b)
+      (void)session.wait_before_forward(b);
     for (int p = 0; p < 5; ++p) EXPECT_EQ(value(session.weights(p), 3), 2.5);
     for (int i = 0; i < 2; ++i) EXPECT_EQ(value(session.buffer(i), 39), 2.5);
   });
@@ -125,11 +128,11 @@ TEST(Session, AccumulatesWithoutSync) {
     Plain plain(engine, "wfbp", {DType::f32, DType::f32}, true);
     Session& session = *plain.session;
     session.set_sync(false);
-    EXPECT_EQ(session.ready(1), std::nullopt);
-    EXPECT_EQ(session.ready(1), std::nullopt);
+    EXPECT_EQ(session.mark_gradient_ready(1), std::nullopt);
+    EXPECT_EQ(session.mark_gradient_ready(1), std::nullopt);
     fill(session.gradient(1), engine.rank());
     session.set_sync(true);
-    EXPECT_EQ(session.ready(0), session.bucket_of(0));
+    EXPECT_EQ(session.mark_gradient_ready(0), session.bucket_of(0));
     // The other one was used before: its gradient counts, though nothing was added to it now.
     session.end_step();
     EXPECT_EQ(value(session.gradient(1), 0), 0.5);
@@ -142,8 +145,8 @@ TEST(Session, KnowsWhatNobodyUsed) {
     Plain plain(engine, "ddp", {DType::f32, DType::bf16, DType::f32}, true);
     Session& session = *plain.session;
     for (int p = 0; p < 3; ++p) fill(session.gradient(p), 9);
-    (void)session.ready(2);
-    if (engine.rank() == 1) (void)session.ready(1);
+    (void)session.mark_gradient_ready(2);
+    if (engine.rank() == 1) (void)session.mark_gradient_ready(1);
     session.backward_done();
     for (int b = 0; b < static_cast<int>(session.buckets().size()); ++b)
       EXPECT_TRUE(session.before_step(b));
@@ -170,7 +173,8 @@ TEST(Session, NormAndScaleSeeTheWholeGradient) {
       session.scale_gradients(0.5);
       EXPECT_NEAR(session.gradient_norm(), std::sqrt(10 * (1 + 4 + 9)), 1e-12) << spec;
       session.end_step();
-      for (int b = 0; b < static_cast<int>(session.buckets().size()); ++b) (void)session.needed(b);
+      for (int b = 0; b < static_cast<int>(session.buckets().size()); ++b)
+        (void)session.wait_before_forward(b);
       for (int p = 0; p < 3; ++p) {
         EXPECT_EQ(value(session.gradient(p), 39), (p + 1) / 2.0) << spec;
         EXPECT_TRUE(session.used(p)) << spec;
@@ -207,20 +211,20 @@ TEST(Session, RefusesMisuse) {
   run_world(Kind::loopback, 2, [&](Engine& engine) {
     {
       Plain plain(engine, "wfbp", {DType::f32}, true);
-      (void)plain.session->ready(0);
-      EXPECT_THAT(refusal([&] { (void)plain.session->ready(0); }),
+      (void)plain.session->mark_gradient_ready(0);
+      EXPECT_THAT(refusal([&] { (void)plain.session->mark_gradient_ready(0); }),
                   testing::HasSubstr("t0 came a second time in step 0"));
-      EXPECT_THAT(refusal([&] { (void)plain.session->ready(1); }),
+      EXPECT_THAT(refusal([&] { (void)plain.session->mark_gradient_ready(1); }),
                   testing::HasSubstr("parameter 1: there are 1"));
       plain.session->end_step();
     }
   });
   run_world(Kind::loopback, 2, [&](Engine& engine) {
     Plain plain(engine, "local-sgd:tau=1", {DType::f32}, true);
-    (void)plain.session->ready(0);
+    (void)plain.session->mark_gradient_ready(0);
     plain.session->end_step();
-    EXPECT_THAT(refusal([&] { (void)plain.session->ready(0); }),
-                testing::HasSubstr("needed(0) was not called"));
+    EXPECT_THAT(refusal([&] { (void)plain.session->mark_gradient_ready(0); }),
+                testing::HasSubstr("wait_before_forward(0) was not called"));
   });
   run_world(Kind::loopback, 2, [&](Engine& engine) {
     EXPECT_THAT(refusal([&] { Plain(engine, "wfbp:wire=bf16", {DType::f32}, true); }),

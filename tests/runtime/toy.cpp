@@ -91,7 +91,7 @@ Toy::Toy(Engine& engine, const std::string& strategy, const ToyOptions& options)
   for (std::size_t p = 0; p < kSizes.size(); ++p)
     session_->set_state(
         static_cast<int>(p),
-        {elements(std::span(velocity).subspan(begin_[p], static_cast<std::size_t>(kSizes[p])))});
+        {tensor_view(std::span(velocity).subspan(begin_[p], static_cast<std::size_t>(kSizes[p])))});
 }
 
 double* Toy::weight(int parameter) const {
@@ -118,7 +118,7 @@ void Toy::set_weights(const Vector& x) {
 void Toy::update_bucket(int bucket) {
   for (const int p : session_->parameters_of(bucket)) {
     if (!session_->used(p)) continue;
-    const Elements kept = session_->gradient(p);
+    const TensorView kept = session_->gradient(p);
     const double* gradient = kept.data != nullptr ? reinterpret_cast<const double*>(kept.data)
                                                   : gradient_[static_cast<std::size_t>(p)].data();
     double* x = weight(p);
@@ -132,7 +132,7 @@ void Toy::update_bucket(int bucket) {
 
 void Toy::forward() {
   for (int bucket = static_cast<int>(session_->buckets().size()); bucket-- > 0;)
-    if (session_->needed(bucket)) {
+    if (session_->wait_before_forward(bucket)) {
       update_bucket(bucket);
       session_->stepped(bucket);
     }
@@ -143,11 +143,11 @@ void Toy::backward_slowly(std::chrono::microseconds pause) {
   for (int p = static_cast<int>(kSizes.size()); p-- > 0;) {
     if (pause.count() > 0) std::this_thread::sleep_for(pause);
     const auto index = static_cast<std::size_t>(p);
-    const Elements kept = session_->gradient(p);
+    const TensorView kept = session_->gradient(p);
     std::memcpy(
         kept.data != nullptr ? kept.data : reinterpret_cast<std::byte*>(gradient_[index].data()),
         gradient.data() + begin_[index], static_cast<std::size_t>(kSizes[index]) * sizeof(double));
-    const std::optional<int> bucket = session_->ready(p);
+    const std::optional<int> bucket = session_->mark_gradient_ready(p);
     if (!bucket || options_.style != Style::per_bucket || !session_->updates_in_backward())
       continue;
     if (session_->before_step(*bucket)) update_bucket(*bucket);

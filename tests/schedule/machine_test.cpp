@@ -97,7 +97,7 @@ TEST(Machine, PostponesTheUpdateToTheNextForward) {
   EXPECT_TRUE(machine.stepped(1).empty());
   EXPECT_FALSE(machine.is_postponed(1));
   EXPECT_THAT(riffle::refusal([&] { (void)machine.step_done(); }),
-              testing::HasSubstr("postponed to needed(0)"));
+              testing::HasSubstr("postponed to wait_before_forward(0)"));
 }
 
 TEST(Machine, WithoutPostponingGradientsAreWholeBeforeTheUpdate) {
@@ -118,6 +118,22 @@ TEST(Machine, WhatStartsAtTheEndOfBackwardIsPassedBeforeItIsAwaited) {
   machine.begin(0, {{exchange(0, Start::backward_done, before_step())}}, 1);
   (void)machine.gradient_ready(0);
   EXPECT_EQ(words(machine.before_step(0)), "snapshot 0.0 start 0.0 wait 0.0 merge 0.0 update b0");
+}
+
+TEST(Machine, FlightsWaitForThoseThatTheyStartFromOnAnyLane) {
+  Machine machine(0);
+  Program program{{exchange(0, Start::bucket_ready, before_step()),
+                   exchange(1, Start::bucket_ready, before_step()),
+                   exchange(0, Start::backward_done, before_step())}};
+  program.exchanges[2].lane = 1;
+  const std::vector<Flight> flights = machine.begin(0, program, 2);
+  EXPECT_TRUE(flights[0].after.empty());
+  EXPECT_TRUE(flights[1].after.empty());
+  EXPECT_EQ(flights[2].after, std::vector<FlightId>({{0, 0}}));
+  // Where the worker itself waits in between there is nothing left to wait for.
+  program.exchanges[2] =
+      exchange(0, Start::step_done, before_forward(), replace(), Payload::weight);
+  EXPECT_TRUE(machine.begin(1, program, 2)[2].after.empty());
 }
 
 TEST(Machine, ResumedFlightsAreMergedInOrderOfIssue) {

@@ -16,6 +16,23 @@ Exchange weight(Start start, Due due, Merge merge = replace()) {
   return {.payload = Payload::weight, .group = {0, 1}, .start = start, .due = due, .merge = merge};
 }
 
+TEST(Chains, InFlightBothMustReplace) {
+  const Exchange rows = weight(Start::bucket_stepped, before_forward());
+  Exchange columns = weight(Start::step_done, before_forward());
+  columns.lane = 1;
+  EXPECT_TRUE(chains_in_flight(rows, columns));
+  EXPECT_EQ(refusal(rows, columns), "");
+  EXPECT_EQ(refusal(rows, weight(Start::step_done, before_forward(), outer(1, 0))), "");
+  for (const Merge& merge : {mix(0.5), correct(), outer(1, 0)}) {
+    const Exchange other = weight(Start::bucket_stepped, before_forward(), merge);
+    EXPECT_TRUE(chains_in_flight(other, columns));
+    EXPECT_NE(refusal(other, columns), "") << print(other);
+  }
+  EXPECT_NE(refusal(rows, weight(Start::step_done, before_forward(), mix(0.5))), "");
+  // One that is due before the other starts is waited for at its due point.
+  EXPECT_FALSE(chains_in_flight(weight(Start::bucket_ready, after_step()), columns));
+}
+
 TEST(Points, StandInTheOrderOfAStep) {
   EXPECT_LT(Point::before_forward, point_of(Start::bucket_ready));
   EXPECT_LT(point_of(Start::bucket_ready), point_of(Start::backward_done));

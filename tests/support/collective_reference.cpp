@@ -139,7 +139,7 @@ std::string_view name_of(Trial::What what) {
   return names.at(what);
 }
 
-void call(Collectives& collectives, const Trial& trial, Elements data,
+void call(Collectives& collectives, const Trial& trial, TensorView data,
           const CollectiveOptions& options) {
   switch (trial.what) {
     case Trial::all_reduce:

@@ -59,7 +59,7 @@ void fill(std::span<float> values, std::uint64_t seed, Rank rank);
 
 // Makes the call: a broadcast from the last member. What the options and the
 // trial both have is taken from the options.
-void call(Collectives& collectives, const Trial& trial, Elements data,
+void call(Collectives& collectives, const Trial& trial, TensorView data,
           const CollectiveOptions& options);
 // Makes the call on this rank and compares every element that the collective defines.
 void check(Engine& engine, Collectives& collectives, bool engine_memory, const Trial& trial);

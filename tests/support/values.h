@@ -34,7 +34,7 @@ class Values {
   Values(std::size_t count, DType dtype)
       : dtype_(dtype), count_(count), bytes_(count * bytes_of(dtype) + 64) {}
 
-  [[nodiscard]] Elements elements() { return {data(), count_, dtype_}; }
+  [[nodiscard]] TensorView view() { return {data(), count_, dtype_}; }
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] std::vector<std::byte> bytes() const {
     return {bytes_.begin(),

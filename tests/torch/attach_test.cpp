@@ -98,7 +98,7 @@ TEST_P(Attach, FollowsALearningRateSchedule) {
             worker.step(t);
             test::set_rate(*worker.optimizer, rate(t + 1));  // as a scheduler does
           }
-          if (lazy) worker.session.needed(*worker.net);
+          if (lazy) worker.session.wait_before_forward(*worker.net);
         },
         lazy);
 }

@@ -21,7 +21,9 @@ struct Worker {
 
   void backward(int t) {
     optimizer->zero_grad();
-    loss_of(net, rank, t, [&](torch::nn::Module& module) { session.needed(module); }).backward();
+    loss_of(net, rank, t, [&](torch::nn::Module& module) {
+      session.wait_before_forward(module);
+    }).backward();
   }
   void step(int t) {
     backward(t);

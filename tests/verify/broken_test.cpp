@@ -148,7 +148,7 @@ TEST(Broken, AMergeIsDiscarded) {
   crossing.lane = 1;
   crossing.due = before_forward(2);
   crossing.merge = correct();
-  first.add(crossing);
+  first.exchanges.insert(first.exchanges.begin(), crossing);
   const Verification result = check({first, step({{0, 1}, {2, 3}})});
   EXPECT_THAT(result.problems, found(Check::lifetime, 1, 0, {0}, "discards the weight"));
 }
@@ -190,9 +190,9 @@ TEST(Broken, ScalesThatMoveTheMean) {
   crossing.weights = crossing.scales = {3, 2};
   Program sound = program;
   Program broken = program;
-  sound.add(crossing);
+  sound.exchanges.insert(sound.exchanges.begin(), crossing);
   crossing.scales = {2, 3};
-  broken.add(crossing);
+  broken.exchanges.insert(broken.exchanges.begin(), crossing);
   EXPECT_EQ(check({program, sound, program}, 5).mean_preserved, true);
   const Verification result = check({program, broken, program}, 5);
   EXPECT_EQ(result.mean_preserved, false);

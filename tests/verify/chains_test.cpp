@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "refusal.h"
 #include "riffle/verify.h"
+#include "schedule/schedule.h"
 #include "support/programs.h"
 
 namespace riffle::test {
@@ -43,6 +45,32 @@ TEST(Chains, RowsThenColumnsAreTheMeanOfAll) {
   program.exchanges[2].group = {0, 1};
   program.exchanges[3].group = {2, 3};
   EXPECT_FALSE(check(program).ok());
+}
+
+TEST(Chains, LanesMakeNoDifference) {
+  Program program;
+  for (const Group& row : {Group{0, 1}, Group{2, 3}})
+    program.add(weight(0, row, Start::bucket_stepped));
+  for (const Group& column : {Group{0, 2}, Group{1, 3}})
+    program.add(weight(0, column, Start::step_done));
+  program.exchanges[2].lane = program.exchanges[3].lane = 1;
+  const Verification result = check(program);
+  EXPECT_TRUE(result.ok()) << print(result.problems.front());
+  EXPECT_EQ(result.steps_to_consensus, 1);
+  EXPECT_NO_THROW(static_cast<void>(schedule::needs_of({program})));
+}
+
+TEST(Chains, WhatNoWorkerCanRunIsRefusedByBoth) {
+  // The columns would have to start from a mean that the rows have not merged yet.
+  Program program;
+  for (const Group& row : {Group{0, 1}, Group{2, 3}})
+    program.add(weight(0, row, Start::bucket_stepped));
+  for (const Group& column : {Group{0, 2}, Group{1, 3}})
+    program.add(weight(0, column, Start::step_done));
+  program.exchanges[0].merge = program.exchanges[1].merge = mix(0.5);
+  const std::string why = "it starts from the result of the all_reduce of {0 1} while that is";
+  EXPECT_THAT(check(program).problems, Contains(Field(&Problem::what, HasSubstr(why))));
+  EXPECT_THAT(refusal([&] { (void)schedule::needs_of({program}); }), HasSubstr(why));
 }
 
 TEST(Chains, AnEarlierExchangeThatIsDueLaterIsNoPartOfIt) {

@@ -1,4 +1,4 @@
-#include "runtime/notices.h"
+#include "runtime/peer_monitor.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ std::string ended(const Ending& ending) {
 
 }  // namespace
 
-Notices::Notices(Engine& engine, const Group& ranks, std::uint64_t session)
+PeerMonitor::PeerMonitor(Engine& engine, const Group& ranks, std::uint64_t session)
     : engine_(engine), tag_{kChannel ^ session, 0, 0} {
   for (const Rank rank : ranks)
     if (rank != engine.rank())
@@ -24,12 +24,12 @@ Notices::Notices(Engine& engine, const Group& ranks, std::uint64_t session)
   listen();
 }
 
-Notices::~Notices() {
+PeerMonitor::~PeerMonitor() {
   for (Peer& peer : peers_)
     if (!peer.request.empty()) engine_.cancel(peer.request);
 }
 
-void Notices::listen() {
+void PeerMonitor::listen() {
   for (Peer& peer : peers_) {
     peer.ending = {};
     peer.request =
@@ -37,7 +37,7 @@ void Notices::listen() {
   }
 }
 
-void Notices::look(Peer& peer) {
+void PeerMonitor::look(Peer& peer) {
   if (peer.request.empty()) return;
   try {
     if (engine_.test(peer.request)) peer.ending = peer.received;
@@ -46,14 +46,14 @@ void Notices::look(Peer& peer) {
   }
 }
 
-void Notices::tell(const Ending& ending) {
+void PeerMonitor::tell(const Ending& ending) {
   told_ = ending;
   for (const Peer& peer : peers_)
     if (!engine_.failure(peer.rank))
       sends_.push_back(engine_.send(peer.rank, tag_, std::as_bytes(std::span(&told_, 1))));
 }
 
-bool Notices::all_ended() {
+bool PeerMonitor::all_ended() {
   bool all = true;
   // All of them are looked at each time: a look moves messages along.
   for (Peer& peer : peers_) {
@@ -63,18 +63,18 @@ bool Notices::all_ended() {
   return all;
 }
 
-void Notices::finish_sends() {
+void PeerMonitor::finish_sends() {
   for (Request& send : sends_) {
     try {
       if (!engine_.test(send)) engine_.cancel(send);
     } catch (const CommError&) {
-      // Whoever is gone needs no notice.
+      // Whoever is gone need not be told.
     }
   }
   sends_.clear();
 }
 
-void Notices::end(const Ending& ending, Seconds patience) {
+void PeerMonitor::end(const Ending& ending, Seconds patience) {
   const std::scoped_lock lock(mutex_);
   tell(ending);
   const Deadline deadline = after(patience);
@@ -82,7 +82,7 @@ void Notices::end(const Ending& ending, Seconds patience) {
   finish_sends();
 }
 
-void Notices::meet(Step steps, Seconds timeout) {
+void PeerMonitor::meet(Step steps, Seconds timeout) {
   const std::scoped_lock lock(mutex_);
   const CommContext context{.operation = "finish", .step = steps};
   tell({.steps = steps});
@@ -110,7 +110,7 @@ void Notices::meet(Step steps, Seconds timeout) {
   listen();
 }
 
-void Notices::throw_culprit(const Peer& peer, const CommContext& context) {
+void PeerMonitor::throw_culprit(const Peer& peer, const CommContext& context) {
   const Ending& ending = peer.ending;
   if (ending.steps < 0 || ending.culprit < 0 || ending.culprit == engine_.rank()) return;
   std::string detail = fmt::format("as rank {} saw it", peer.rank);
@@ -122,7 +122,7 @@ void Notices::throw_culprit(const Peer& peer, const CommContext& context) {
   throw CommError(ending.failure, ending.culprit, engine_.host(ending.culprit), context, detail);
 }
 
-void Notices::check(const CommContext& context) {
+void PeerMonitor::check(const CommContext& context) {
   const std::scoped_lock lock(mutex_);
   for (Peer& peer : peers_) {
     look(peer);
@@ -136,7 +136,7 @@ void Notices::check(const CommContext& context) {
                       ended(peer.ending));
 }
 
-CommError Notices::first_cause(const CommError& error) {
+CommError PeerMonitor::first_cause(const CommError& error) {
   const std::scoped_lock lock(mutex_);
   for (Peer& peer : peers_) {
     if (peer.rank != error.rank()) continue;

@@ -18,13 +18,13 @@ struct Ending {
 };
 
 // Any thread.
-class Notices {
+class PeerMonitor {
  public:
   // `session` is a number that all ranks of this session, and no other session, use.
-  Notices(Engine& engine, const Group& ranks, std::uint64_t session);
-  ~Notices();
-  Notices(const Notices&) = delete;
-  Notices& operator=(const Notices&) = delete;
+  PeerMonitor(Engine& engine, const Group& ranks, std::uint64_t session);
+  ~PeerMonitor();
+  PeerMonitor(const PeerMonitor&) = delete;
+  PeerMonitor& operator=(const PeerMonitor&) = delete;
 
   // Tells all others, and collects what they say for a moment, so that nothing is left over.
   void end(const Ending& ending, Seconds patience);
