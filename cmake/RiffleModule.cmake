@@ -7,8 +7,6 @@ endif()
 
 add_library(riffle_flags INTERFACE)
 target_compile_options(riffle_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)
-# g++ 12 sees overlapping copies in "text" + std::string at -O3 that are none (its bug 105651).
-target_compile_options(riffle_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-error=restrict>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12 calls a function of its own that it has deprecated, in std::stable_sort.
   target_compile_options(riffle_flags INTERFACE -Wno-deprecated-declarations)
