@@ -60,11 +60,13 @@ SessionOptions session_options(const lab::LabEnvironment& environment, Trace tra
 
 void run_forward(Session& session, lab::EmulatedCompute& compute, int layers) {
   int last = -1;
+  session.begin_forward();
   for (int layer = 0; layer < layers; ++layer) {
     const int bucket = session.bucket_of(layer);
     if (bucket != last && session.wait_before_forward(bucket)) session.stepped(bucket);
     last = bucket;
     compute.forward(layer);
+    session.forward_done(layer);
   }
 }
 
@@ -92,12 +94,13 @@ void run_step(Session& session, lab::EmulatedCompute& compute, int layers) {
     if (!updated[b] && session.before_step(static_cast<int>(b)))
       session.stepped(static_cast<int>(b));
   session.end_step();
+  (void)session.relayout();
 }
 
-NamedStrategy strategy_for(const std::string& spec, const Trace& whole, double shrink) {
+NamedStrategy of_true_sizes(const NamedStrategy& strategy, const Trace& whole, double shrink) {
   std::vector<std::int64_t> elements;
   for (const Layer& layer : whole.layers) elements.push_back(layer.elements);
-  return with_true_sizes(StrategyTable::builtin().make(spec), std::move(elements), shrink);
+  return with_true_sizes(strategy, std::move(elements), shrink);
 }
 
 // `whole` is the true model, of which the lab's share travels.
@@ -107,8 +110,11 @@ Json measure(Engine& engine, const std::string& strategy, const Trace& whole,
   const Trace trace = lab::shrunk(whole, environment.shrink);
   Model model(trace);
   const int layers = static_cast<int>(trace.layers.size());
-  Session session(engine, strategy_for(strategy, whole, environment.shrink), model.spec,
-                  session_options(environment, trace, engine.size()));
+  const ChosenStrategy chosen = choose_strategy(strategy);
+  SessionOptions options = session_options(environment, trace, engine.size());
+  options.automatic = chosen.automatic;
+  Session session(engine, of_true_sizes(chosen.strategy, whole, environment.shrink), model.spec,
+                  options);
   lab::EmulatedCompute compute(trace, environment, engine.rank() % environment.cluster.size());
   for (int i = 0; i < arguments.warm_up; ++i) run_step(session, compute, layers);
   const Seconds exposed = session.stats().exposed_communication * arguments.warm_up;
@@ -120,13 +126,10 @@ Json measure(Engine& engine, const std::string& strategy, const Trace& whole,
   std::vector<double> means{took.count() / unit,
                             (session.stats().exposed_communication * all - exposed).count() / unit};
   session.average(means);
-  return {{"strategy", strategy},
-          {"workers", engine.size()},
-          {"dilate", environment.dilate},
-          {"shrink", environment.shrink},
-          {"buckets", session.buckets().size()},
-          {"seconds_per_step", means[0]},
-          {"exposed_communication_seconds", means[1]}};
+  return {{"strategy", strategy},           {"workers", engine.size()},
+          {"ran", session.strategy().spec}, {"dilate", environment.dilate},
+          {"shrink", environment.shrink},   {"buckets", session.buckets().size()},
+          {"seconds_per_step", means[0]},   {"exposed_communication_seconds", means[1]}};
 }
 
 void run(const Arguments& arguments) {

@@ -56,6 +56,14 @@ std::string print(const LaunchEnvironment& environment);  // one line, without t
 // UsageError names the variable and its value.
 std::optional<Seconds> read_failure_timeout(const GetVariable& get);
 
+// What `riffle profile` asks of the sessions in the processes that it starts.
+struct ProfileRequest {
+  std::string file;  // where rank 0 writes the trace; empty: nowhere
+  int steps = 20;    // that are measured, after the first few
+};
+// RIFFLE_PROFILE and RIFFLE_PROFILE_STEPS; nothing where the first is not set.
+std::optional<ProfileRequest> read_profile_request(const GetVariable& get);
+
 // Every variable the project reads.
 struct EnvironmentVariable {
   std::string_view name;
