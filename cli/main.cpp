@@ -26,8 +26,10 @@ void add_verbs(CLI::App& app) {
   add_strategies(app);
   add_bench(app);
   add_trace(app);
+  add_profile(app);
   add_launch(app);
   add_lab(app);
+  add_probe(app);
 }
 
 // CLI11 would call a misspelled verb an unexpected argument; a wrong name is answered with the

@@ -7,7 +7,7 @@ from typing import Any, Self
 import torch
 
 from riffle._batch_norm import recompute
-from riffle._core import NamedStrategy, SessionStats, UsageError
+from riffle._core import NamedStrategy, Plan, SessionStats, Trace, UsageError
 from riffle._tensors import trained
 from riffle._weight_average import WeightAverage
 
@@ -31,12 +31,17 @@ class Session:
         average: WeightAverage | None = None,
     ) -> None:
         self.model = model
-        self.strategy = strategy  # what runs, with its options
+        self._strategy = strategy
         self._parameters = [p for _, p in trained(model)]
         self._average = average
         self._handles: list[Any] = []
         if average is not None:
             self._handles = [optimizers[-1].register_step_post_hook(lambda *_: average.sample())]
+
+    @property
+    def strategy(self) -> NamedStrategy:
+        """What runs, with its options; on one worker, what would."""
+        return self._strategy
 
     @property
     def sensed(self) -> list[tuple[int, str]]:
@@ -91,6 +96,20 @@ class Session:
     def stats(self) -> SessionStats:
         """Step time, exposed communication, bytes, consensus distance; also after the end."""
         return SessionStats()
+
+    def trace(self) -> Trace:
+        """What computing takes, a layer per parameter, as this worker has measured it in its first
+        steps (profile=True: in more); before that, modelled."""
+        raise UsageError(
+            "a worker alone measures nothing: pass profile=True to riffle.sync, or run the script "
+            "under `riffle profile`"
+        )
+
+    @property
+    def plan(self) -> Plan | None:
+        """With strategy="auto", once there is one: the ranking, and beside each prediction what a
+        step took, of those that ran."""
+        return None
 
     def timeline(self) -> dict[str, Any]:
         """What happened on this worker (record=True), as Chrome and Perfetto read it."""

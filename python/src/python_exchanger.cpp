@@ -74,7 +74,10 @@ class PythonExchanger final : public runtime::Exchanger, private runtime::Memory
     const Locked locked;
     call("open", opening.programs);
   }
-  void change(const World& /*world*/) override {}
+  void change(const World& /*world*/, const std::vector<Program>& programs) override {
+    const Locked locked;
+    call("open", programs);
+  }
   void plan(FlightPtr flight) override {
     const Locked locked;
     call("plan", std::move(flight));
@@ -130,6 +133,7 @@ class PythonExchanger final : public runtime::Exchanger, private runtime::Memory
                                     Bytes /*size*/) const override {
     return exchange.algorithm;  // the library's own
   }
+  [[nodiscard]] bool has_algorithms() const override { return false; }
 
  private:
   static Clock::time_point ago(double seconds) {

@@ -7,12 +7,21 @@
 #include <map>
 
 #include "base/median.h"
-#include "measure/topology.h"
+#include "model/slow_host.h"
 
 namespace riffle::measure {
 namespace {
 
+// Links differ when they weigh so many times as much, and the difference is more than the noise of
+// a quiet host.
 constexpr double kCounts = 1.5;
+constexpr Seconds kNoise = microseconds(50);
+constexpr Bytes kTypical = kibibytes(256);
+
+// What a typical message takes: latency and bandwidth as one number to compare links by.
+Seconds weigh(const Link& link) {
+  return link.latency + kTypical / link.bandwidth;
+}
 
 bool differ(const Link& a, const Link& b) {
   return std::abs(std::log(weigh(a) / weigh(b))) > std::log(kCounts) &&

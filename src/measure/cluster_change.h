@@ -8,8 +8,8 @@
 
 namespace riffle::measure {
 
-// A line for each difference that counts: other racks, links whose weight (topology.h) has changed
-// by half or more, hosts that compute slowly or no longer do. Empty: measurements of the same.
+// A line for each difference that counts: other racks, links on which a message of 256 KiB takes
+// half as long again, hosts that compute slowly or no longer do. Empty: measurements of the same.
 std::vector<std::string> changes(const Cluster& before, const Cluster& now);
 
 // "2 racks: 0-3, 4-7; slow: 5 (link), 6 (compute)"

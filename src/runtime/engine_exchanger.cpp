@@ -42,7 +42,7 @@ void EngineExchanger::open(const Opening& opening) {
       opening.recorder);
 }
 
-void EngineExchanger::change(const World& world) {
+void EngineExchanger::change(const World& world, const std::vector<Program>& /*programs*/) {
   racks_ = world.racks();
 }
 
@@ -112,8 +112,7 @@ int EngineExchanger::hosts() const {
 }
 
 Cluster EngineExchanger::cluster(bool measured) {
-  return measured ? measure::measured_cluster(engine_, control_)
-                  : measure::assumed_cluster(engine_);
+  return measured ? sense({}, {}) : measure::assumed_cluster(engine_);
 }
 
 Algorithm EngineExchanger::algorithm(const CostModel& cost, const Exchange& exchange,
@@ -126,7 +125,8 @@ bool EngineExchanger::can_sense() const {
 }
 
 Cluster EngineExchanger::sense(const Partition& before, const std::function<void()>& look_around) {
-  return measure::sensed_cluster(engine_, control_, before, look_around);
+  const measure::Place place(engine_, control_, look_around);
+  return measure::measure_network(place, measure::quick_look(before)).fit.cluster;
 }
 
 }  // namespace riffle::runtime

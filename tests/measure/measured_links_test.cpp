@@ -4,17 +4,14 @@
 
 #include <cmath>
 
-#include "measure/calls.h"
+#include "measure/flows.h"
 #include "measure/network.h"
-#include "measure/pairs.h"
 #include "support/emulated_links.h"
 #include "support/ranks.h"
 
 namespace riffle::measure {
 namespace {
 
-// Narrow, so that a large call is all transfer: its pieces hide latencies of each other, which
-// closed forms do not know.
 constexpr Link kLink{milliseconds(10), {10e6}};
 // A busy machine disturbs a measurement now and then; what is wrong is wrong every time.
 constexpr int kTries = 3;
@@ -41,37 +38,48 @@ bool is_close(const Link& found) {
   return std::abs(latency - 1) <= 0.15 && std::abs(rate - 1) <= 0.15;
 }
 
-using Measurement = std::function<Link(Engine&, const collective::Control&)>;
+std::string spell(const Link& link) {
+  return print(link.latency) + " " + print(link.bandwidth);
+}
 
-void expect_known_link(int n, const Measurement& measure) {
-  std::string found;
-  for (int i = 0; i < kTries; ++i) {
-    Link link;
-    run_emulated(n, [&](Engine& engine, const collective::Control& control) {
-      const Link mine = measure(engine, control);
-      if (engine.rank() == 0) link = mine;
-    });
-    if (is_close(link)) return;
-    found += " " + print(link.latency) + " " + print(link.bandwidth) + ",";
+// The whole measurement: by 2, an odd number and more.
+TEST(MeasuredLinks, AreFoundBetweenHosts) {
+  for (const int n : {2, 3, 5}) {
+    std::string found;
+    bool close = false;
+    for (int i = 0; i < kTries && !close; ++i) {
+      Cluster cluster;
+      run_emulated(n, [&](Engine& engine, const collective::Control& control) {
+        const Network network = measure_network(Place(engine, control), quick_look({}));
+        if (engine.rank() == 0) cluster = network.fit.cluster;
+      });
+      close = cluster.domains.size() == 1 &&
+              std::ranges::all_of(cluster.workers,
+                                  [](const WorkerSpec& each) { return is_close(each.link); });
+      for (const WorkerSpec& each : cluster.workers) found += spell(each.link) + ", ";
+    }
+    EXPECT_TRUE(close) << n << " hosts: " << found << "not " << spell(kLink);
   }
-  ADD_FAILURE() << n << " hosts:" << found << " not " << print(kLink.latency) << " "
-                << print(kLink.bandwidth);
 }
 
-// One way between hosts, by calls of recursive doubling (2, 4 and 16), of direct (3, 5 and 8) and
-// of halving-doubling (16, the large ones).
-TEST(MeasuredLinks, TimedCallsFindLatencyAndBandwidth) {
-  for (const int n : {2, 3, 4, 5, 8, 16})
-    expect_known_link(n, [](Engine& engine, const collective::Control& control) {
-      return measured_cluster(engine, control).domains.back().uplink;
+TEST(MeasuredLinks, FlowsCarryWhatTheirLinksDo) {
+  std::string found;
+  bool close = false;
+  for (int i = 0; i < kTries && !close; ++i) {
+    std::vector<Carried> carried;
+    run_emulated(5, [&](Engine& engine, const collective::Control& control) {
+      const std::vector<Flow> flows{{0, 1, kibibytes(16), 2 * kLink.latency},
+                                    {3, 2, kibibytes(64), 2 * kLink.latency}};
+      const auto seen = carry(Place(engine, control), flows, Seconds(0.4));
+      if (engine.rank() == 4) carried = seen;  // who carries nothing knows it too
     });
-}
-
-TEST(MeasuredLinks, BouncedMessagesFindLatencyAndBandwidth) {
-  for (const int n : {2, 5})
-    expect_known_link(n, [](Engine& engine, const collective::Control& control) {
-      return probe_pairs(engine, control, control.ranks, {}).between(0, control.ranks.size() - 1);
+    ASSERT_EQ(carried.size(), 2U);
+    close = std::ranges::all_of(carried, [](const Carried& each) {
+      return std::abs(each.rate.bytes_per_second / kLink.bandwidth.bytes_per_second - 1) < 0.15;
     });
+    for (const Carried& each : carried) found += print(each.rate) + ", ";
+  }
+  EXPECT_TRUE(close) << found << "not " << print(kLink.bandwidth);
 }
 
 }  // namespace

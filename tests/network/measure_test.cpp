@@ -16,8 +16,9 @@ TEST(Measure, FindsTheLatencyBetweenHostsAndTellsAll) {
     Collectives collectives(engine);
     const Group all = Membership::all(world.size()).ranks;
     const collective::Control control{collectives, all, Seconds(60)};
-    const Cluster cluster = cluster_from_json(
-        control.broadcast(to_json(measure::measured_cluster(engine, control))), "measured");
+    const Cluster cluster =
+        measure::measure_network(measure::Place(engine, control), measure::quick_look({}))
+            .fit.cluster;
     EXPECT_EQ(cluster.size(), world.size());
     EXPECT_LT(cluster.latency(0, 1), milliseconds(3));
     for (const Rank far : {2, 3, 4, 5}) {

@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "measure/pairs.h"
+#include "measure/network.h"
 #include "runtime/reference.h"
 #include "support/ranks.h"
 #include "support/throttled_engine.h"
@@ -335,7 +335,7 @@ TEST(Probe, NamesWhoIsGone) {
     Collectives collectives(engine);
     const collective::Control control{collectives, Membership::all(3).ranks, Seconds(20)};
     try {
-      (void)measure::probe_pairs(engine, control, control.ranks, {});
+      (void)measure::measure_network(measure::Place(engine, control));
       ADD_FAILURE() << "rank " << rank << " has seen nothing";
     } catch (const CommError& error) {
       EXPECT_EQ(error.rank(), 2) << error.what();
