@@ -4,7 +4,9 @@
         [--latency 2.5ms] [--bandwidth 1Gbps] [--dilate 8]
 
 Every worker runs on a host of `riffle lab`, so that nobody can use shared memory; without --latency
-packets move as fast as the switch can. With --dilate times are those of the true network.
+packets move as fast as the switch can. With --latency Riffle takes the algorithm that its cost
+model finds cheapest on that network, as a session does, and what the model predicts stands beside
+what was measured. With --dilate times are those of the true network.
 Contenders run block by block in a random order, each block
 several calls, so that all meet the same moods of the machine; a call lasts from when its last
 worker calls until its last worker has the result. Gloo runs under SCHED_BATCH, without which it is
@@ -39,6 +41,11 @@ def size_of(text):
     return int(number) * UNITS[unit]
 
 
+def seconds_of(text):
+    number, unit = re.fullmatch(r"([\d.]+)(ns|us|ms|s)", text).groups()
+    return float(number) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
+
+
 def say(text):
     """One line that replaces the last, on a terminal."""
     if sys.stderr.isatty():
@@ -52,17 +59,20 @@ class Hosts:
         self.count = count
         self.folder = folder / f"hosts-{count}"
         self.folder.mkdir()
+        self.log = (folder / f"lab-{count}.log").open("w+")
+        self.cluster = f"flat:{count},latency={latency},bandwidth={bandwidth}"
+        self.is_known = seconds_of(latency) > 0  # else it is as fast as it is
         wait = f"echo $$ > {self.folder}/$RANK.new; mv {self.folder}/$RANK.new {self.folder}/$RANK"
-        spec = f"flat:{count},latency={latency},bandwidth={bandwidth}"
-        self.command = [str(command), "lab", spec, "--dilate", str(dilate), "--force"]
+        self.command = [str(command), "lab", self.cluster, "--dilate", str(dilate), "--force"]
         self.command += ["--", "sh", "-c", f"{wait}; exec sleep 86400"]
 
     def __enter__(self):
-        self.lab = subprocess.Popen(self.command)
+        self.lab = subprocess.Popen(self.command, stderr=self.log)
         deadline = time.monotonic() + 60
         while sum(path.name.isdigit() for path in self.folder.iterdir()) < self.count:
             if self.lab.poll() is not None or time.monotonic() > deadline:
-                sys.exit("network_allreduce: the lab did not start")
+                self.log.seek(0)
+                sys.exit(f"network_allreduce: the lab did not start\n{self.log.read()}")
             time.sleep(0.05)
         self.processes = [(self.folder / str(i)).read_text().strip() for i in range(self.count)]
         return self
@@ -70,6 +80,9 @@ class Hosts:
     def __exit__(self, *_):
         self.lab.terminate()
         self.lab.wait()
+        self.log.seek(0)
+        print(*(line for line in self.log if "set the pace" in line), end="", file=sys.stderr)
+        self.log.close()
 
     @staticmethod
     def address(host):
@@ -128,14 +141,16 @@ class Contender:
             "RIFFLE_TOKEN": secrets.token_hex(16),
             "RIFFLE_MACHINE_RANKS": str(self.count),
         }
+        known = [hosts.cluster] if hosts.is_known else []
         for rank in range(self.count):
             yield subprocess.Popen(
-                [*hosts.inside(rank), str(BIN / "allreduce_riffle"), path, "ucx"],
+                [*hosts.inside(rank), str(BIN / "allreduce_riffle"), path, "far", *known],
                 env=environment | {"RANK": str(rank)},
             )
 
     def start_gloo(self, hosts, path, _folder, python):
-        environment = os.environ | {"GLOO_SOCKET_IFNAME": "eth0"}
+        quiet = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR"}
+        environment = os.environ | {"GLOO_SOCKET_IFNAME": "eth0"} | quiet
         store = f"tcp://{hosts.address(0)}:29100"
         for rank in range(self.count):
             worker = [
@@ -202,13 +217,24 @@ def measure(count, arguments, names, sizes, folder):
     return cells
 
 
-def rows_of(count, cells, names, sizes):
+def predicted(count, arguments, size):
+    """The algorithm that the cost model chooses, and the seconds it predicts."""
+    if seconds_of(arguments.latency) == 0:
+        return {}
+    cluster = f"flat:{count},latency={arguments.latency},bandwidth={arguments.bandwidth}"
+    command = [str(BIN / "allreduce_riffle"), "predict", cluster, str(size)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    algorithm, seconds = done.stdout.split()
+    return {"algorithm": algorithm, "predicted_seconds": float(seconds)}
+
+
+def rows_of(count, cells, names, sizes, arguments):
     for size in sizes:
         ours = sorted(cells["riffle", size])
         for name in names:
             times = sorted(cells[name, size])
             p50, p99 = times[len(times) // 2], times[min(len(times) - 1, len(times) * 99 // 100)]
-            yield {
+            row = {
                 "workers": count,
                 "bytes": size,
                 "contender": name,
@@ -216,6 +242,20 @@ def rows_of(count, cells, names, sizes):
                 "p99_seconds": p99,
                 "times_riffle": p50 / ours[len(ours) // 2],
             }
+            yield row | (predicted(count, arguments, size) if name == "riffle" else {})
+
+
+def print_table(results):
+    heads = f"{'p50 us':>10} {'p99 us':>10} {'times riffle':>12}"
+    print(f"hosts     bytes  contender {heads}  cost model")
+    for row in results:
+        p50, p99 = row["p50_seconds"], row["p99_seconds"]
+        who = f"{row['workers']:5} {row['bytes']:9}  {row['contender']:9}"
+        line = f"{who} {p50 * 1e6:10.0f} {p99 * 1e6:10.0f} {row['times_riffle']:12.2f}"
+        if "predicted_seconds" in row:
+            model = row["predicted_seconds"]
+            line += f"  {row['algorithm']} {model * 1e6:.0f} us, measured {p50 / model:.3f} of it"
+        print(line)
 
 
 def main():
@@ -240,16 +280,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for count in map(int, arguments.hosts.split(",")):
             cells = measure(count, arguments, names, sizes, Path(folder))
-            results += rows_of(count, cells, names, sizes)
+            results += rows_of(count, cells, names, sizes, arguments)
     if arguments.format == "json":
         print(json.dumps({"results": results}, indent=1))
         return
-    heads = ["p50 us", "p99 us", "times riffle"]
-    print(f"hosts     bytes  contender {heads[0]:>10} {heads[1]:>10} {heads[2]:>12}")
-    for row in results:
-        p50, p99 = row["p50_seconds"] * 1e6, row["p99_seconds"] * 1e6
-        who = f"{row['workers']:5} {row['bytes']:9}  {row['contender']:9}"
-        print(f"{who} {p50:10.0f} {p99:10.0f} {row['times_riffle']:12.2f}")
+    print_table(results)
 
 
 if __name__ == "__main__":

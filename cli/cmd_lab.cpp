@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <fstream>
+#include <cmath>
 #include <thread>
 
 #include "commands.h"
@@ -9,6 +9,7 @@
 #include "lab/check.h"
 #include "lab/lab.h"
 #include "lab/limits.h"
+#include "lab_pace.h"
 #include "lab_tables.h"
 #include "process/guard.h"
 #include "process/supervise.h"
@@ -57,27 +58,6 @@ lab::LabOptions lab_options(const Arguments& arguments) {
   return options;
 }
 
-// Time of all processors since they were started: busy, and all of it; in ticks.
-struct ProcessorTime {
-  double busy = 0;
-  double all = 0;
-
-  static ProcessorTime now() {
-    std::ifstream file("/proc/stat");
-    std::string name;
-    file >> name;
-    ProcessorTime result;
-    double ticks = 0;
-    constexpr int idle = 3;
-    constexpr int waiting = 4;
-    for (int i = 0; i < 8 && file >> ticks; ++i) {
-      result.all += ticks;
-      if (i != idle && i != waiting) result.busy += ticks;
-    }
-    return result;
-  }
-};
-
 Environment environment_of(const Arguments& arguments, const lab::Lab& lab, const JobShape& shape) {
   Environment environment = job_environment(shape);
   environment.insert_or_assign("RIFFLE_TOKEN", make_token());
@@ -97,21 +77,15 @@ Environment environment_of(const Arguments& arguments, const lab::Lab& lab, cons
   return environment;
 }
 
-// Where the processors were the limit, figures are those of this machine, not of the network.
-void say_who_set_the_pace(const lab::Lab& lab, const ProcessorTime& before) {
-  const ProcessorTime after = ProcessorTime::now();
-  const double busy =
-      after.all > before.all ? (after.busy - before.busy) / (after.all - before.all) : 0;
-  const auto& report = lab.network().report();
-  const auto delivered = static_cast<double>(report.delivered.load());
-  const double late = delivered > 0 ? static_cast<double>(report.late.load()) / delivered : 0;
-  constexpr double much_late = 0.02;
-  constexpr double much_busy = 0.95;
-  if (late > much_late || busy > much_busy)
-    fmt::print(stderr,
-               "riffle: the processors set the pace, not the network: busy {:.0f} % of the time, "
-               "{:.1f} % of packets late; a larger --dilate makes the figures honest\n",
-               100 * busy, 100 * late);
+// What --shrink means for figures: they are those of the true cluster only with messages that
+// shrink too.
+void say_what_is_shrunk(double shrink) {
+  if (shrink == 1) return;
+  fmt::print(stderr,
+             "riffle: links have 1/{0:g} of their rates, latencies are true; riffle-worker and "
+             "riffle.emulated send 1/{0:g} of the bytes in the buckets of the true model, so every "
+             "size threshold shrinks along (ddp's 25 MiB are {1} here)\n",
+             shrink, print(Bytes{std::llround(static_cast<double>(mebibytes(25).count) / shrink)}));
 }
 
 void run_command(const Arguments& arguments, lab::Lab& lab, int lifeline) {
@@ -133,10 +107,13 @@ void run_command(const Arguments& arguments, lab::Lab& lab, int lifeline) {
   const auto begin = Clock::now();
   const process::Outcome outcome = process::supervise(options);
   const Seconds took = Clock::now() - begin;
-  say_who_set_the_pace(lab, before);
+  const Pace pace = pace_since(before, lab);
+  say_who_set(pace);
   if (arguments.stats && arguments.output.json())
     arguments.output.write(
-        Json{{"seconds", took.count()}, {"links", stats_json(lab, took)}}.dump(1) + "\n");
+        Json{{"seconds", took.count()}, {"pace", pace.json()}, {"links", stats_json(lab, took)}}
+            .dump(1) +
+        "\n");
   else if (arguments.stats)
     arguments.output.write(stats_table(lab, took));
   if (!outcome.reason.empty()) fmt::print(stderr, "riffle: {}\n", outcome.reason);
@@ -146,13 +123,16 @@ void run_command(const Arguments& arguments, lab::Lab& lab, int lifeline) {
 void run_check(const Arguments& arguments, lab::Lab& lab) {
   lab.start_clock();
   fmt::print(stderr, "riffle: moving a packet takes {}, which is taken off every latency\n",
-             print(Seconds(static_cast<double>(lab.network().report().bias.load()) * 1e-9)));
+             print(Seconds(static_cast<double>(lab.bias()) * 1e-9)));
   const ProcessorTime before = ProcessorTime::now();
   const auto results = lab::check(lab, {});
-  say_who_set_the_pace(lab, before);
+  const Pace pace = pace_since(before, lab);
+  say_who_set(pace);
   if (arguments.output.json())
     return arguments.output.write(
-        Json{{"dilate", arguments.dilate}, {"results", check_json(results)}}.dump(1) + "\n");
+        Json{{"dilate", arguments.dilate}, {"pace", pace.json()}, {"results", check_json(results)}}
+            .dump(1) +
+        "\n");
   arguments.output.write(check_table(results));
 }
 
@@ -160,6 +140,8 @@ void run(const Arguments& arguments) {
   if (arguments.check == !arguments.command.empty())
     usage_error("lab needs --check, or a command after --; one of them");
   const lab::LabOptions options = lab_options(arguments);
+  if (arguments.check && options.cluster.size() < 2)
+    usage_error("--check measures between hosts, and there is one");
   if (const std::string why = lab::missing(); !why.empty())
     throw std::runtime_error(fmt::format("no lab here: {}", why));
   const process::Guard guard = process::guard_process();
@@ -169,6 +151,7 @@ void run(const Arguments& arguments) {
                  guard.exit_code - 128);
     throw Exit{guard.exit_code};
   }
+  say_what_is_shrunk(arguments.shrink);
   lab::become_able();
   lab::Lab lab(options);
   if (arguments.check)
@@ -187,7 +170,7 @@ void add_lab(CLI::App& app) {
                    "a cluster: flat:, racks:, sites: or a JSON file; every worker is a host")
       ->required();
   command->add_option("--dilate", arguments->dilate, "stretch time so many times")
-      ->check(CLI::Range(1.0, 10'000.0));
+      ->check(CLI::Range(1.0, lab::most_dilation));
   command
       ->add_option("--shrink", arguments->shrink,
                    "messages carry 1/S of their bytes, links 1/S of their rate")

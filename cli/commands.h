@@ -11,6 +11,7 @@ void add_lab(CLI::App& app);
 void add_launch(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_probe(CLI::App& app);
+void add_profile(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_strategies(CLI::App& app);
 void add_sweep(CLI::App& app);

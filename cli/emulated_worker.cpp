@@ -11,11 +11,12 @@
 
 #include "base/json.h"
 #include "lab/emulated_compute.h"
-#include "lab/wiring.h"
+#include "model/slowed_down.h"
 #include "riffle/error.h"
 #include "riffle/load.h"
 #include "riffle/make_engine.h"
 #include "riffle/session.h"
+#include "strategies/true_sizes.h"
 
 namespace riffle {
 namespace {
@@ -52,17 +53,20 @@ SessionOptions session_options(const lab::LabEnvironment& environment, Trace tra
   trace.optimizer_step *= environment.dilate;
   options.trace = std::move(trace);
   if (environment.cluster.size() == size)
-    options.cluster = lab::slowed_down(environment.cluster, environment.dilate, environment.shrink);
+    options.cluster =
+        model::slowed_down(environment.cluster, environment.dilate, environment.shrink);
   return options;
 }
 
 void run_forward(Session& session, lab::EmulatedCompute& compute, int layers) {
   int last = -1;
+  session.begin_forward();
   for (int layer = 0; layer < layers; ++layer) {
     const int bucket = session.bucket_of(layer);
     if (bucket != last && session.wait_before_forward(bucket)) session.stepped(bucket);
     last = bucket;
     compute.forward(layer);
+    session.forward_done(layer);
   }
 }
 
@@ -90,15 +94,27 @@ void run_step(Session& session, lab::EmulatedCompute& compute, int layers) {
     if (!updated[b] && session.before_step(static_cast<int>(b)))
       session.stepped(static_cast<int>(b));
   session.end_step();
+  (void)session.relayout();
 }
 
-Json measure(Engine& engine, const std::string& strategy, const Trace& trace,
+NamedStrategy of_true_sizes(const NamedStrategy& strategy, const Trace& whole, double shrink) {
+  std::vector<std::int64_t> elements;
+  for (const Layer& layer : whole.layers) elements.push_back(layer.elements);
+  return with_true_sizes(strategy, std::move(elements), shrink);
+}
+
+// `whole` is the true model, of which the lab's share travels.
+Json measure(Engine& engine, const std::string& strategy, const Trace& whole,
              const lab::LabEnvironment& environment, const Arguments& arguments) {
   using Clock = std::chrono::steady_clock;
+  const Trace trace = lab::shrunk(whole, environment.shrink);
   Model model(trace);
   const int layers = static_cast<int>(trace.layers.size());
-  Session session(engine, StrategyTable::builtin().make(strategy), model.spec,
-                  session_options(environment, trace, engine.size()));
+  const ChosenStrategy chosen = choose_strategy(strategy);
+  SessionOptions options = session_options(environment, trace, engine.size());
+  options.automatic = chosen.automatic;
+  Session session(engine, of_true_sizes(chosen.strategy, whole, environment.shrink), model.spec,
+                  options);
   lab::EmulatedCompute compute(trace, environment, engine.rank() % environment.cluster.size());
   for (int i = 0; i < arguments.warm_up; ++i) run_step(session, compute, layers);
   const Seconds exposed = session.stats().exposed_communication * arguments.warm_up;
@@ -110,9 +126,10 @@ Json measure(Engine& engine, const std::string& strategy, const Trace& trace,
   std::vector<double> means{took.count() / unit,
                             (session.stats().exposed_communication * all - exposed).count() / unit};
   session.average(means);
-  return {{"strategy", strategy},         {"workers", engine.size()},
-          {"dilate", environment.dilate}, {"shrink", environment.shrink},
-          {"seconds_per_step", means[0]}, {"exposed_communication_seconds", means[1]}};
+  return {{"strategy", strategy},           {"workers", engine.size()},
+          {"ran", session.strategy().spec}, {"dilate", environment.dilate},
+          {"shrink", environment.shrink},   {"buckets", session.buckets().size()},
+          {"seconds_per_step", means[0]},   {"exposed_communication_seconds", means[1]}};
 }
 
 void run(const Arguments& arguments) {
@@ -120,11 +137,11 @@ void run(const Arguments& arguments) {
   if (!launched || launched->size < 2)
     usage_error("this is one of several workers: start it with riffle lab or riffle launch");
   JobStore store = open_job_store(*launched);
-  const auto engine = make_ucx_engine(ucx_options(*launched, *store.client));
+  const auto engine = make_network_engine(network_engine_options(*launched, *store.client));
   lab::LabEnvironment environment;
   environment.cluster.workers.resize(static_cast<std::size_t>(launched->size));
   if (const auto in_lab = lab::read_lab_environment()) environment = *in_lab;
-  const Trace trace = lab::shrunk(load_trace(arguments.trace), environment.shrink);
+  const Trace trace = load_trace(arguments.trace);
   for (const std::string& strategy : arguments.strategies) {
     const Json result = measure(*engine, strategy, trace, environment, arguments);
     if (engine->rank() == 0) fmt::print("{}\n", result.dump());

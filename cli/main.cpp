@@ -26,6 +26,7 @@ void add_verbs(CLI::App& app) {
   add_strategies(app);
   add_bench(app);
   add_trace(app);
+  add_profile(app);
   add_launch(app);
   add_lab(app);
   add_probe(app);

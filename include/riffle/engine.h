@@ -158,6 +158,9 @@ class Engine {
   virtual void await_any(std::span<const Request> requests, const Wait& how) = 0;
   // Waits for all of them, in any order; on an error all are cancelled.
   void wait_all(std::span<Request> requests, const Wait& how);
+  // How many bytes are on the way to a rank of another host when the way is full (its latency times
+  // its rate), as far as that was seen so far; 0: not known, or no way at all.
+  [[nodiscard]] virtual std::size_t bytes_on_the_way(Rank) { return 0; }
   // Gives up a request: a receive that has not begun is forgotten and its message stays available
   // for another receive; one that has begun is drained and dropped; a send that has not begun is
   // never sent, one that has begun is completed from a copy.

@@ -27,6 +27,8 @@ struct LaunchEnvironment {
   std::string bind;
   // Interface for data and heartbeats, where one is named: RIFFLE_INTERFACE.
   std::string interface;
+  // What carries data between hosts, "tcp" or "ucx"; empty: what suits the interface.
+  std::string transport;
   std::string token;
   // False for a token made from the job's name because nobody gave one: it keeps jobs apart by
   // mistake, not strangers.
@@ -53,6 +55,14 @@ std::string print(const LaunchEnvironment& environment);  // one line, without t
 // RIFFLE_FAILURE_TIMEOUT, with its unit ("10s"), or nothing; see EngineOptions::failure_timeout.
 // UsageError names the variable and its value.
 std::optional<Seconds> read_failure_timeout(const GetVariable& get);
+
+// What `riffle profile` asks of the sessions in the processes that it starts.
+struct ProfileRequest {
+  std::string file;  // where rank 0 writes the trace; empty: nowhere
+  int steps = 20;    // that are measured, after the first few
+};
+// RIFFLE_PROFILE and RIFFLE_PROFILE_STEPS; nothing where the first is not set.
+std::optional<ProfileRequest> read_profile_request(const GetVariable& get);
 
 // Every variable the project reads.
 struct EnvironmentVariable {

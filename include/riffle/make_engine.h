@@ -35,9 +35,9 @@ struct ShmOptions : EngineOptions {
 std::unique_ptr<Engine> make_shm_engine(const ShmOptions& options);
 
 // Processes of one or several hosts, in one world: ranks of one host share memory as with shm, the
-// others are reached over UCX (TCP, or RDMA where the interface is one). Ranks are of one host when
-// they have the machine, the user and the network, IPC and PID namespaces in common.
-struct UcxOptions : EngineOptions {
+// others are reached over TCP, or over UCX where the interface is one of RDMA. Ranks are of one
+// host when they have the machine, the user and the network, IPC and PID namespaces in common.
+struct NetworkEngineOptions : EngineOptions {
   // Where the ranks meet; used while joining only.
   Store* store = nullptr;
   // Names the meeting in the store; engines that use one store need different names.
@@ -47,6 +47,9 @@ struct UcxOptions : EngineOptions {
   // The interface that carries data and heartbeats: its name or its IPv4 address. By default the
   // one that reaches the store. Ports are opened there and nowhere else.
   std::string interface = {};
+  // "tcp" or "ucx"; empty: UCX where the interface has RDMA and this build has UCX, else TCP. Rank
+  // 0's choice counts for all.
+  std::string transport = {};
   // Ranks with the same text share memory, ranks with another do not: for tests of several hosts on
   // one. By default this host's identity.
   std::string host = {};
@@ -55,13 +58,12 @@ struct UcxOptions : EngineOptions {
   Seconds join_timeout{60};
 };
 // The rank's part of a job that a launcher has started.
-UcxOptions ucx_options(const LaunchEnvironment& environment, Store& store);
-// Whether this build has UCX. Without it make_ucx_engine still works where all ranks are of one
-// host.
+NetworkEngineOptions network_engine_options(const LaunchEnvironment& environment, Store& store);
+// Whether this build has UCX.
 bool ucx_is_available();
 // Returns when all ranks have joined. UsageError for a bad rank or size, ranks that disagree, an
-// unknown interface, or no UCX where it is needed; CommError when ranks or the store are missing.
-std::unique_ptr<Engine> make_ucx_engine(const UcxOptions& options);
+// unknown interface or transport, or no UCX where it was asked for; CommError when ranks or the store are missing.
+std::unique_ptr<Engine> make_network_engine(const NetworkEngineOptions& options);
 
 // Threads of one process, for tests: rank r's engine is used by rank r's thread. The same code as
 // shm but for the segments, which are ordinary memory, and for death, which is injected.

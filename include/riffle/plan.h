@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "riffle/simulate.h"
@@ -16,6 +18,8 @@ struct Candidate {
   Seconds per_effective_step{};
   bool exact = false;  // gives the weights of synchronous SGD
   std::string reason{};
+  // A step of it as a session measured it, where it ran.
+  std::optional<Seconds> measured{};
 };
 
 // What would make the best candidate faster: what is at fault, and how much of a step it costs.
@@ -31,6 +35,12 @@ struct Plan {
   std::string cluster;
   Limit limit{};
   std::vector<Candidate> candidates;  // the best first
+  // What was planned on, where it is known.
+  std::optional<Trace> trace{};
+  std::optional<Cluster> network{};
+
+  // UsageError, naming `what`, where the plan is for another number.
+  void expect_workers(int workers, std::string_view what) const;
 };
 
 // Called before each evaluation with how many are done, how many there are, and the next one.
@@ -44,13 +54,20 @@ Limit find_limit(const Trace& trace, const Cluster& cluster, const NamedStrategy
                  const SimulateOptions& options = {});
 std::string print(const Limit& limit);
 
+// Where the time of a candidate's step goes, and what the step is worth, in a sentence.
+std::string reason_of(const Candidate& candidate);
+
 // Strategies that refuse the cluster (groups on a fit) are left out. Of equally fast ones, exact
 // ones come first.
 Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& table,
                const std::vector<std::string>& specs, const SimulateOptions& options = {},
                const PlanProgress& progress = {});
 
-// {"riffle": "plan", "version": 1, "model": ..., "cluster": ..., "limit": ..., "candidates": [...]}
+// {"riffle": "plan", "version": 1, "model": ..., "cluster": ..., "limit": ..., "candidates": [...],
+// "trace": ..., "network": ...}
 std::string to_json(const Plan& plan);
+Plan plan_from_json(std::string_view text, std::string_view source);
+// A file that `riffle plan --plan-file` or a session's plan has become.
+Plan load_plan(const std::string& file);
 
 }  // namespace riffle

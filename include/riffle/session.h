@@ -49,8 +49,9 @@
 #include <string_view>
 #include <vector>
 
+#include "riffle/automatic.h"
 #include "riffle/collective.h"
-#include "riffle/strategy.h"
+#include "riffle/launch_environment.h"
 #include "riffle/timeline.h"
 
 namespace riffle {
@@ -74,6 +75,7 @@ struct TensorSpec {
 struct ModelSpec {
   std::vector<TensorSpec> parameters;
   std::vector<TensorSpec> buffers = {};
+  std::string name = "session";  // for traces
 };
 
 // What may happen under backward and in the next forward that is right only where nobody changes
@@ -99,9 +101,18 @@ struct SessionOptions {
   int sense_window = 20;
   // Receives a line for what was sensed, on the lowest rank; stderr by default.
   std::function<void(const std::string&)> log = {};
-  // Times of the layers, one per parameter in the same order. Default: modelled from the sizes.
-  // Rank 0's decides.
+  // Times of the layers, one per parameter in the same order. Default: modelled from the sizes,
+  // measured in the first steps. Rank 0's decides.
   std::optional<Trace> trace = {};
+  // After a few steps all ranks change to the strategy that is planned on what was measured; the
+  // one given to the session is that of the steps before. See choose_strategy().
+  std::optional<Automatic> automatic = {};
+  // With `automatic`: what was planned before, instead of planning. Its network and, where it has a
+  // layer per parameter, its times stand for `cluster` and `trace`. Rank 0's decides.
+  std::optional<Plan> plan = {};
+  // Measure more steps than the first few, and write the trace. Default: what the environment says
+  // (RIFFLE_PROFILE, as `riffle profile` sets it).
+  std::optional<ProfileRequest> profile = {};
   // Threads that compute on each rank. Where neither cluster nor trace is given and all ranks are
   // on one host, exchanges are planned to overlap only with cores that computing leaves free.
   int compute_threads = 1;
@@ -156,7 +167,9 @@ class Session {
 
   // --- Layout.
   [[nodiscard]] const BucketPlan& buckets() const;
-  [[nodiscard]] const Trace& trace() const;  // that the buckets were made from; a layer each
+  // A layer per parameter, with the times that this rank has measured; before there are some, those
+  // that buckets were made from. Trace::source says which.
+  [[nodiscard]] Trace trace() const;
   [[nodiscard]] int bucket_of(int parameter) const;
   [[nodiscard]] std::vector<int> parameters_of(int bucket) const;  // ascending
   [[nodiscard]] bool keeps_gradients() const;
@@ -180,6 +193,15 @@ class Session {
   bool before_step(int bucket);
   void stepped(int bucket);
   void end_step();
+
+  // --- What computing takes, for trace() and plans. The session takes the times of gradients by
+  // itself; where profiles(), the adapter tells the rest. On a device that runs behind the host
+  // these calls, and mark_gradient_ready(), come when it has caught up.
+  [[nodiscard]] bool profiles() const;
+  void begin_forward();
+  void forward_done(int parameter);  // of the layer that it belongs to
+  void end_forward();
+  void optimizer_took(Seconds time);  // again for each part of an update
 
   // --- The policy of overlap, for the step under way.
   // A bucket that mark_gradient_ready() completed should be updated at once: it is mixed under the
@@ -235,16 +257,20 @@ class Session {
   // weights are the adapter's to save, after this call.
   [[nodiscard]] std::vector<std::byte> save();
 
-  // --- Buckets from measured times. Call after end_step; rank 0's times of the last steps decide
-  // for all. True: gradient(), weights() and buffer() have moved (weights with their values), so
-  // views must be made anew. Only with a strategy whose buckets depend on times does it do
-  // anything, once, after a few steps.
+  // --- Plans and buckets from measured times. Call after end_step; rank 0's times of the last
+  // steps decide for all. True: gradient(), weights() and buffer() have moved (weights with their
+  // values), so views must be made anew; with SessionOptions::automatic another strategy may run,
+  // so what keeps_*, needs_ready() and waits_in_forward() say may have changed as well. Once, after
+  // a few steps.
   bool relayout();
 
   // --- What happened.
   [[nodiscard]] SessionStats stats() const;
   [[nodiscard]] Timeline timeline() const;  // empty unless recorded
-  // The same on all ranks; empty where nothing is sensed.
+  // With SessionOptions::automatic, once there is one: the ranking, and what a step of those that
+  // ran took on this rank, beside what was predicted.
+  [[nodiscard]] std::optional<Plan> plan() const;
+  // The same on all ranks; empty where nothing is sensed or planned.
   [[nodiscard]] const std::vector<Sensed>& sensed() const;
   // "exchange and merge" in words for a log: the strategy, the buckets, where things are kept.
   [[nodiscard]] std::string describe() const;

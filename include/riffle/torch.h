@@ -102,14 +102,20 @@ class TorchSession {
   [[nodiscard]] std::vector<std::byte> save();
 
   [[nodiscard]] SessionStats stats() const;
+  // As Session has them: what computing takes, and with "auto" what was planned on it.
+  [[nodiscard]] Trace trace() const;
+  [[nodiscard]] std::optional<Plan> plan() const;
   [[nodiscard]] Session& session();
 
  private:
   std::unique_ptr<State> state_;
 };
 
-// Engine, model and optimizers must outlive the session. For several sessions on one engine, one
-// after the other, give them its collectives (SessionOptions::collectives).
+// `strategy`: as on the command line, "sesgd:group=4", or "auto" (choose_strategy in
+// riffle/automatic.h), which plans on what the first steps show, unless SessionOptions::plan has
+// one that was made before (load_plan). Engine, model and optimizers must outlive the session. For
+// several sessions on one engine, one after the other, give them its collectives
+// (SessionOptions::collectives).
 [[nodiscard]] TorchSession attach(Engine& engine, const std::string& strategy,
                                   torch::nn::Module& model, torch::optim::Optimizer& optimizer,
                                   TorchOptions options = {});

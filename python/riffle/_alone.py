@@ -91,6 +91,18 @@ class Alone:
         """Nothing is measured."""
         return _core.SessionStats()
 
+    def trace(self) -> _core.Trace:
+        """Nothing is measured."""
+        raise UsageError(
+            "a worker alone measures nothing: pass profile=True to riffle.sync, or run the script "
+            "under `riffle profile`"
+        )
+
+    @property
+    def plan(self) -> None:
+        """Nothing to plan."""
+        return None
+
     def timeline(self) -> dict[str, Any]:
         """Nothing is recorded."""
         return {"traceEvents": []}

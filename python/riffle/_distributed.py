@@ -9,7 +9,7 @@ import torch
 
 from riffle import _core
 from riffle._batch_norm import recompute
-from riffle._core import NamedStrategy, UsageError
+from riffle._core import NamedStrategy, Plan, Trace, UsageError
 from riffle._steps import Steps
 from riffle._tensors import copy_out
 
@@ -120,6 +120,13 @@ class Distributed(Steps):
     def stats(self) -> _core.SessionStats:
         return self._last_stats or self.core.stats()
 
+    def trace(self) -> Trace:
+        return self._last_trace or self.core.trace()
+
+    @property
+    def plan(self) -> Plan | None:
+        return self._last_plan if self._last_stats is not None else self.core.plan()
+
     def timeline(self) -> dict[str, Any]:
         recorded: dict[str, Any] = json.loads(self._last_timeline or self.core.timeline())
         return recorded
@@ -141,8 +148,8 @@ class Distributed(Steps):
     def close(self) -> None:
         for handle in self._handles:
             handle.remove()
-        if self._forward is not None:
-            self._forward.remove()
+        self._uninstall()
+        self._clock.stop()
         for p in self._parameters:
             if self._gradient_views and p.grad is not None:
                 p.grad = p.grad.clone()
@@ -152,7 +159,8 @@ class Distributed(Steps):
         if self._last_stats is None:
             self._last_stats = self.core.stats()
             self._last_timeline = self.core.timeline()
-            del self.core  # its threads and memory, once no tensor of ours shows any
+            self._last_trace, self._last_plan = self.core.trace(), self.core.plan()
+            del self._clock, self.core  # its threads and memory, once no tensor of ours shows any
 
     def __enter__(self) -> Self:
         return self

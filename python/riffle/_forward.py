@@ -60,7 +60,7 @@ class ForwardWaits:
             model.register_forward_pre_hook(self._enter_model),
             model.register_forward_hook(self._leave_model, always_call=True),
         ]
-        if by_layer and not _is_compiled(model):
+        if by_layer and not is_compiled(model):
             for module in model.modules():
                 self._add(module)
         else:
@@ -118,7 +118,7 @@ class ForwardWaits:
             self._watch.__exit__(None, None, None)
 
 
-def _is_compiled(model: torch.nn.Module) -> bool:
+def is_compiled(model: torch.nn.Module) -> bool:
     """Whether hooks of inner modules would break a compiled graph."""
     return any(
         getattr(module, "_compiled_call_impl", None) is not None or hasattr(module, "_orig_mod")

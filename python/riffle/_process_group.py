@@ -128,7 +128,8 @@ class ProcessGroupExchanger(TensorMemory):
             rate = share / per_byte
             latency = max(quick - per_byte * 8 * small, 1e-7) / (2 * (self.size - 1))
         latency, rate = self.all_reduce([latency, rate], True)
-        return Cluster(f"flat:{self.size},latency={latency * 1e9:.0f}ns,bandwidth={rate:.0f}B/s")
+        links = f"latency={latency * 1e9:.0f}ns,bandwidth={rate:.0f}B/s"
+        return Cluster(f"flat:{self.size},{links},algorithm=ring")
 
     def _time(self, count: int) -> float:
         """The median of a few all-reduces of float64."""

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from riffle import _core
+from riffle._clock import Clock
 from riffle._core import UsageError
 from riffle._forward import ForwardWaits
 from riffle._process_group import C10d, ProcessGroupExchanger
@@ -32,7 +33,7 @@ class Steps:
         model: torch.nn.Module,
         optimizers: Sequence[torch.optim.Optimizer],
         engine: _core.Engine | C10d,
-        strategy: _core.NamedStrategy,
+        strategy: _core.ChosenStrategy,
         *,
         overlap: bool = True,
         average: WeightAverage | None = None,
@@ -52,6 +53,8 @@ class Steps:
         self.core = self._make_core(strategy, overlap="watched" if whole else "none", **options)
         self._last_stats: _core.SessionStats | None = None  # once closed
         self._last_timeline = ""
+        self._last_trace: _core.Trace | None = None
+        self._last_plan: _core.Plan | None = None
 
         self._in_backward = False
         self._pending = False  # a backward has not been followed by the end of its step
@@ -65,21 +68,29 @@ class Steps:
         self._make_views()
         if self.core.keeps_state:
             self._share_state()  # a resumed session may merge it before the first update
-        self._handles = self._install()
+        self._clock = Clock(model, self._parameters, self.core, self._device())
+        self._handles = self._install_on_optimizers()
+        self._install()
 
-    def _make_core(self, strategy: _core.NamedStrategy, **options: Any) -> _core.Session:
+    def _device(self) -> torch.device:
+        tensors = [*self._parameters, *self._buffers]
+        return tensors[0].device if tensors else torch.device("cpu")
+
+    def _make_core(self, strategy: _core.ChosenStrategy, **options: Any) -> _core.Session:
         named, buffers = trained(self.model), float_buffers(self.model)
         by: Any = self._engine
         on_host = not isinstance(by, C10d)
         if isinstance(by, C10d):
             tensors = [*self._parameters, *self._buffers]
-            device = tensors[0].device if tensors else torch.device("cpu")
-            by = self._tensors = ProcessGroupExchanger(by, tensors, device, options["timeout"])
+            by = self._tensors = ProcessGroupExchanger(
+                by, tensors, self._device(), options["timeout"]
+            )
         core = _core.Session(
             by,
             strategy,
             [describe(name, p, on_host) for name, p in named],
             buffers=[describe(name, b, on_host) for name, b in buffers],
+            name=type(self.model).__name__,
             **options,
         )
         if options.get("resume") is None:
@@ -102,21 +113,34 @@ class Steps:
 
     # --- The step, from the loop's point of view.
 
-    def _install(self) -> list[Any]:
+    def _install_on_optimizers(self) -> list[Any]:
+        """Hooks that stay, also when the strategy changes, which happens inside of one."""
         handles: list[Any] = []
-        if self.core.needs_ready:
-            for i, p in enumerate(self._parameters):
-                handles.append(p.register_post_accumulate_grad_hook(self._gradient_hook(i)))
         for optimizer in self._optimizers:
             handles += [
                 optimizer.optimizer.register_step_pre_hook(self._pre_hook(optimizer)),
                 optimizer.optimizer.register_step_post_hook(self._post_hook(optimizer)),
             ]
+        return handles
+
+    def _install(self) -> None:
+        """Hooks that the strategy needs."""
+        self._strategy_handles: list[Any] = []
+        if self.core.needs_ready:
+            for i, p in enumerate(self._parameters):
+                hook = self._gradient_hook(i)
+                self._strategy_handles.append(p.register_post_accumulate_grad_hook(hook))
         self._forward: ForwardWaits | None = None
         if self.core.waits_in_forward:
             self._forward = self._make_forward_waits()
-            handles.append(self.model.register_state_dict_pre_hook(lambda *_: self._settle()))
-        return handles
+            settle = self.model.register_state_dict_pre_hook(lambda *_: self._settle())
+            self._strategy_handles.append(settle)
+
+    def _uninstall(self) -> None:
+        for handle in self._strategy_handles:
+            handle.remove()
+        if self._forward is not None:
+            self._forward.remove()
 
     def _make_forward_waits(self) -> ForwardWaits:
         bucket_of = {id(p): self.core.bucket_of(i) for i, p in enumerate(self._parameters)}
@@ -186,6 +210,7 @@ class Steps:
             if not self._stepped:
                 self._begin_update()
             self._limit(optimizer)
+            self._clock.begin_update()
             return replaced
 
         return hook
@@ -215,6 +240,7 @@ class Steps:
         def hook(*_: Any) -> None:
             if not self.core.sync:
                 return
+            self._clock.end_update()
             if self._restore is not None:
                 self._restore()
                 self._restore = None
@@ -240,7 +266,8 @@ class Steps:
         if self._average is not None:
             self._settle()
             self._average.sample()
-        if self.core.needs_ready and self.core.relayout():
+        self._clock.end_step()
+        if self.core.relayout():
             self._relayout()
 
     # --- Parts of it.
@@ -261,6 +288,7 @@ class Steps:
             if p.grad.data_ptr() != mine.data_ptr():
                 mine.copy_(p.grad)
                 p.grad = mine
+        self._clock.catch_up()
         bucket = self.core.mark_gradient_ready(i)
         if bucket is not None and self.core.updates_in_backward:
             self._update_bucket(bucket)
@@ -268,8 +296,9 @@ class Steps:
     def _update_bucket(self, bucket: int) -> None:
         self.core.before_step(bucket)
         parameters = {self._parameters[i] for i in self.core.parameters_of(bucket)}
-        for optimizer in self._optimizers:
-            optimizer.update(parameters)
+        with self._clock.update():
+            for optimizer in self._optimizers:
+                optimizer.update(parameters)
         self.core.stepped(bucket)
 
     def _show_gradients(self) -> None:
@@ -302,8 +331,9 @@ class Steps:
         for i in used:
             self._parameters[i].grad = self._gradient_views[i]
         chosen = {self._parameters[i] for i in used}
-        for optimizer, hyperparameters in self._postponed.items():
-            optimizer.update(chosen, hyperparameters)
+        with self._clock.update():
+            for optimizer, hyperparameters in self._postponed.items():
+                optimizer.update(chosen, hyperparameters)
         for i in used:
             self._parameters[i].grad = None
         self.core.stepped(bucket)
@@ -365,12 +395,14 @@ class Steps:
                 b.data = buffer
 
     def _relayout(self) -> None:
+        """Memory has moved, and another strategy may run from now on."""
         for p in self._parameters:
             p.grad = None
         self._make_views()
-        if self._forward is not None:
-            self._forward.remove()
-            self._forward = self._make_forward_waits()
+        self._uninstall()
+        self._install()
+        if self.core.keeps_state:
+            self._share_state()
 
     def _settle(self) -> None:
         """All that is due before the next forward has happened."""

@@ -1,11 +1,13 @@
 """A model that takes a trace's times instead of computing, for labs.
 
     model = riffle.emulated.Model("resnet50")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with riffle.sync(model, optimizer, model.strategy("ddp")): ...
 
-A torch module with one parameter per layer of the trace, of the trace's sizes; forward and backward
-sleep for the trace's times, layer by layer, so gradients become ready one after the other as those
-of the real model do, under any library. In `riffle lab` times are dilated and sizes shrunk as the
-lab says, and this worker has the speed, jitter, stragglers and events of the cluster.
+A torch module with a module and a parameter per layer of the trace, of the trace's sizes; forward
+and backward sleep for the trace's times, layer by layer, so gradients become ready one after the
+other as those of the real model do, under any library. In `riffle lab` times are dilated and sizes
+shrunk as the lab says, and this worker has the speed, jitter, stragglers and events of the cluster.
 """
 
 import json
@@ -16,7 +18,9 @@ from collections.abc import Mapping
 
 import torch
 
-from riffle._core import Trace, load_trace
+from riffle._core import Layer as Times
+from riffle._core import NamedStrategy, Trace, load_trace
+from riffle.strategy import make
 
 _AT_ONCE = 1e-4  # seconds; a caller that comes back so soon has waited for nothing
 
@@ -74,18 +78,39 @@ def _slow_changes(events: str, host: int):
         yield float(number) * units[fields["at"][len(number) :]], float(fields["slow"])
 
 
-class _Layer(torch.autograd.Function):
+class _Compute(torch.autograd.Function):
     @staticmethod
-    def forward(context, value, parameter, owner, index):  # type: ignore[override]
-        context.owner, context.index, context.shape = owner, index, parameter.shape
-        owner.device_model.take(owner.layers[index].forward)
+    def forward(context, value, parameter, layer):  # type: ignore[override]
+        context.layer = layer
+        layer.device_model.take(layer.times.forward)
         return value.clone()
 
     @staticmethod
     def backward(context, gradient):  # type: ignore[override]
-        owner = context.owner
-        owner.device_model.take(owner.layers[context.index].backward)
-        return gradient, owner.gradient(context.index, context.shape), None, None
+        layer = context.layer
+        layer.device_model.take(layer.times.backward)
+        return gradient, layer.gradient(), None
+
+
+class Layer(torch.nn.Module):
+    """One parameter, and the times of a layer."""
+
+    def __init__(self, times: Times, device: Device):
+        super().__init__()
+        self.times, self.device_model = times, device
+        elements = max(1, round(times.elements / device.shrink))
+        self.weight = torch.nn.Parameter(torch.zeros(elements))
+        self._ones: torch.Tensor | None = None
+
+    def gradient(self) -> torch.Tensor:
+        """Ones, made once: making them must not take time of its own."""
+        if self._ones is None:
+            self._ones = torch.ones(self.weight.shape)
+        return self._ones.clone()
+
+    def forward(self, value: torch.Tensor) -> torch.Tensor:
+        """The value, later."""
+        return _Compute.apply(value, self.weight, self)
 
 
 class Model(torch.nn.Module):
@@ -96,22 +121,19 @@ class Model(torch.nn.Module):
         self.layers = (load_trace(trace) if isinstance(trace, str) else trace).layers
         self.device_model = device or Device()
         self.steps = 0
-        for index, layer in enumerate(self.layers):
-            elements = max(1, round(layer.elements / self.device_model.shrink))
-            self.register_parameter(f"layer{index}", torch.nn.Parameter(torch.zeros(elements)))
-        self._gradients: dict[int, torch.Tensor] = {}
+        for index, times in enumerate(self.layers):
+            self.add_module(f"layer{index}", Layer(times, self.device_model))
 
-    def gradient(self, index: int, shape: torch.Size) -> torch.Tensor:
-        """Ones, made once: making them must not take time of its own."""
-        if index not in self._gradients:
-            self._gradients[index] = torch.ones(shape)
-        return self._gradients[index].clone()
+    def strategy(self, spec: str) -> NamedStrategy:
+        """For riffle.sync. Under --shrink its buckets hold the layers that they hold without."""
+        elements = [layer.elements for layer in self.layers]
+        return make(spec).with_true_sizes(elements, self.device_model.shrink)
 
     def forward(self, value: torch.Tensor | None = None) -> torch.Tensor:
         """A number to call backward() on."""
         self.device_model.begin_step(self.steps)
         self.steps += 1
         value = torch.zeros(1, requires_grad=True) if value is None else value
-        for index in range(len(self.layers)):
-            value = _Layer.apply(value, getattr(self, f"layer{index}"), self, index)
+        for layer in self.children():
+            value = layer(value)
         return value.sum()

@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 
 import torch
 
-from riffle._core import NamedStrategy, SessionStats
+from riffle._core import NamedStrategy, Plan, SessionStats, Trace
 
 
 class Session(Protocol):
@@ -57,6 +57,15 @@ class Session(Protocol):
 
     def stats(self) -> SessionStats:
         """Step time, exposed communication, bytes, consensus distance; also after the end."""
+
+    def trace(self) -> Trace:
+        """What computing takes, a layer per parameter, as this worker has measured it in its first
+        steps (profile=True: in more); before that, modelled."""
+
+    @property
+    def plan(self) -> Plan | None:
+        """With strategy="auto", once there is one: the ranking, and beside each prediction what a
+        step took, of those that ran."""
 
     def timeline(self) -> dict[str, Any]:
         """What happened on this worker (record=True), as Chrome and Perfetto read it."""

@@ -8,14 +8,23 @@ import torch
 
 from riffle import _core
 from riffle._alone import Alone
-from riffle._core import Cluster, Engine, NamedStrategy, Trace, UsageError
+from riffle._core import (
+    ChosenStrategy,
+    Cluster,
+    Engine,
+    NamedStrategy,
+    Plan,
+    Trace,
+    UsageError,
+    choose_strategy,
+    load_plan,
+)
 from riffle._distributed import Distributed
 from riffle._process_group import C10d
-from riffle._tensors import describe, float_buffers, trained
+from riffle._tensors import float_buffers, trained
 from riffle._weight_average import WeightAverage
-from riffle.analysis import plan
 from riffle.session import Session
-from riffle.strategy import make, strategies
+from riffle.strategy import table
 
 
 def c10d(group: Any = None) -> C10d:
@@ -23,18 +32,10 @@ def c10d(group: Any = None) -> C10d:
     return C10d(group)
 
 
-def _choose(
-    spec: str | NamedStrategy, model: torch.nn.Module, cluster: Cluster | None
-) -> NamedStrategy:
-    """`auto`: the planner's first exact choice for a given cluster, else mg-wfbp."""
-    if spec != "auto":
-        return make(spec)
-    if cluster is None:
-        return make("mg-wfbp")
-    trace = _core.modelled_trace([describe(name, p, False) for name, p in trained(model)])
-    exact = {info.name for info in strategies() if info.exact}
-    candidates = (c.spec for c in plan(trace, cluster).candidates)
-    return make(next(spec for spec in candidates if spec.split(":")[0] in exact))
+def _choose(spec: str | NamedStrategy) -> ChosenStrategy:
+    if isinstance(spec, NamedStrategy):
+        return ChosenStrategy(spec)
+    return choose_strategy(spec, table())
 
 
 def _check_options(
@@ -81,6 +82,8 @@ def sync(
     engine: Engine | C10d | None = None,
     cluster: Cluster | str | None = None,
     trace: Trace | None = None,
+    plan: Plan | str | None = None,
+    profile: bool = False,
     overlap: bool = True,
     swa: bool = False,
     swa_from: int = 0,
@@ -97,11 +100,16 @@ def sync(
     Rank 0's parameters and buffers are broadcast first. At the end of the block all workers hold
     the exact average.
 
-    strategy: as on the command line, "sesgd:group=4"; "auto": see the planner.
+    strategy: as on the command line, "sesgd:group=4". "auto" begins with mg-wfbp and changes, after
+        a few steps, to what is planned on the measured network and times: among exact strategies
+        only, unless "auto:inexact=true"; see session.plan.
     engine: default: what reaches all ranks, by the environment the launcher left; c10d(group)
         for a process group of torch.distributed.
     cluster: what the strategy plans for, as on the command line; default: measured.
     trace: layer times, one layer per trained parameter; default: modelled, then measured.
+    plan: with "auto", what was planned before, or its file (`riffle plan --plan-file`, or
+        session.plan.to_json()), instead of planning.
+    profile: measure more steps than the first few, also on one worker; see session.trace().
     overlap: False starts exchanges that would overlap the update at optimizer.step().
     swa: keep the average over steps and workers, see session.swa(); over those from step
         `swa_from` on, steps before a checkpoint that has the average counted.
@@ -119,8 +127,10 @@ def sync(
     optimizers = list(optimizer) if isinstance(optimizer, Sequence) else [optimizer]
     if isinstance(cluster, str):
         cluster = Cluster(cluster)
-    chosen = _choose(strategy, model, cluster)
-    _check_options(engine, chosen, sense, sense_window, failure_timeout)
+    if isinstance(plan, str):
+        plan = load_plan(plan)
+    chosen = _choose(strategy)
+    _check_options(engine, chosen.strategy, sense, sense_window, failure_timeout)
     engine = engine or _core.launched_engine(failure_timeout)
     rank, size = (0, 1) if engine is None else (engine.rank, engine.size)
     if resume is not None and (resume["rank"], resume["size"]) != (rank, size):
@@ -130,7 +140,9 @@ def sync(
         )
     average = _weight_average(model, swa_from, resume) if swa else None
     if engine is None or engine.size == 1:
-        return Alone(model, optimizers, chosen, average)
+        if not profile and not _core.profile_requested():
+            return Alone(model, optimizers, chosen.strategy, average)
+        engine = engine or _core.loopback_engines(1)[0]
     return Distributed(
         model,
         optimizers,
@@ -140,6 +152,8 @@ def sync(
         average=average,
         cluster=cluster,
         trace=trace,
+        plan=plan,
+        profile=profile,
         measure_network=measure_network,
         sense=sense is not False,
         sense_window=20 if sense_window is None else sense_window,

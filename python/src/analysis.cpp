@@ -4,7 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings.h"
-#include "riffle/plan.h"
+#include "riffle/automatic.h"
 #include "riffle/verify.h"
 #include "strategies/example.h"
 
@@ -75,21 +75,40 @@ void bind_plan(py::module_& module) {
       .def_property_readonly("seconds_per_effective_step",
                              [](const Candidate& self) { return self.per_effective_step.count(); })
       .def_readonly("exact", &Candidate::exact)
-      .def_readonly("reason", &Candidate::reason);
+      .def_readonly("reason", &Candidate::reason)
+      .def_property_readonly("measured_seconds",
+                             [](const Candidate& self) -> std::optional<double> {
+                               if (!self.measured) return {};
+                               return self.measured->count();
+                             });
   py::class_<Plan>(module, "Plan", "Strategies ranked, the best first.")
       .def_readonly("model", &Plan::model)
       .def_readonly("cluster", &Plan::cluster)
       .def_property_readonly("limit", [](const Plan& self) { return print(self.limit); })
       .def_readonly("candidates", &Plan::candidates)
+      .def_readonly("trace", &Plan::trace)
+      .def_readonly("network", &Plan::network)
       .def("to_json", [](const Plan& self) { return to_json(self); })
+      .def_static(
+          "from_json", [](const std::string& text) { return plan_from_json(text, "plan"); },
+          "text"_a)
       .def("__repr__", [](const Plan& self) {
         std::string text = fmt::format("<plan for {} on {}", self.model, self.cluster);
         int place = 0;
         for (const Candidate& each : self.candidates)
-          text += fmt::format("\n  {:2}. {}  {} per effective step{}", ++place, each.spec,
-                              print(each.per_effective_step), each.exact ? ", exact" : "");
+          text += fmt::format(
+              "\n  {:2}. {}  {} per effective step{}{}", ++place, each.spec,
+              print(each.per_effective_step), each.exact ? ", exact" : "",
+              each.measured ? fmt::format(", measured {} a step", print(*each.measured)) : "");
         return text + ">";
       });
+  module.def("load_plan", &load_plan, "file"_a);
+  py::class_<ChosenStrategy>(module, "ChosenStrategy", "A strategy, or one that `auto` plans.")
+      .def_readonly("strategy", &ChosenStrategy::strategy)
+      .def(py::init([](const NamedStrategy& strategy) { return ChosenStrategy{strategy}; }),
+           "strategy"_a);
+  py::implicitly_convertible<NamedStrategy, ChosenStrategy>();
+  module.def("choose_strategy", &choose_strategy, "spec"_a, "table"_a);
   module.def("candidate_specs", &candidate_specs, "table"_a);
   module.def(
       "plan",

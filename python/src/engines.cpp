@@ -73,6 +73,9 @@ void bind_engines(py::module_& module) {
   module.def(
       "launch_environment", [] { return read_launch_environment(process_environment()); },
       "None when no launcher is recognized: this process is alone.");
+  module.def(
+      "profile_requested", [] { return read_profile_request(process_environment()).has_value(); },
+      "`riffle profile` has started this process.");
 }
 
 }  // namespace riffle::python

@@ -77,7 +77,10 @@ class PythonExchanger final : public runtime::Exchanger,
     const Locked locked;
     call("open", opening.programs);
   }
-  void change(const World& /*world*/) override {}
+  void change(const World& /*world*/, const std::vector<Program>& programs) override {
+    const Locked locked;
+    call("open", programs);
+  }
   void plan(FlightPtr flight) override {
     const Locked locked;
     call("plan", std::move(flight));
@@ -187,6 +190,7 @@ class PythonExchanger final : public runtime::Exchanger,
                                     Bytes /*size*/) const override {
     return exchange.algorithm;  // the library's own
   }
+  [[nodiscard]] bool has_algorithms() const override { return false; }
 
   std::shared_ptr<py::object> self_;
   Rank rank_;

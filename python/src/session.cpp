@@ -9,7 +9,6 @@
 #include "engine_handle.h"
 #include "python_exchanger.h"
 #include "riffle/error.h"
-#include "runtime/agreement.h"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -61,14 +60,18 @@ OverlapMode parse_overlap(const std::string& word) {
 
 // `engine`: an Engine, or an object of riffle/_process_group.py.
 std::shared_ptr<SessionHandle> make_session(
-    const py::object& engine, const NamedStrategy& strategy,
+    const py::object& engine, const ChosenStrategy& chosen,
     const std::vector<PythonTensor>& parameters, const std::vector<PythonTensor>& buffers,
-    std::optional<Cluster> cluster, std::optional<Trace> trace, bool measure_network, bool sense,
-    int sense_window, bool broadcast, const std::optional<std::string>& resume,
+    const std::string& name, std::optional<Cluster> cluster, std::optional<Trace> trace,
+    std::optional<Plan> plan, bool profile, bool measure_network, bool sense, int sense_window,
+    bool broadcast, const std::optional<std::string>& resume,
     const std::string& overlap, bool record, double timeout, int compute_threads) {
   SessionOptions options;
   options.cluster = std::move(cluster);
   options.trace = std::move(trace);
+  options.automatic = chosen.automatic;
+  options.plan = std::move(plan);
+  if (profile) options.profile = ProfileRequest{};
   options.measure_network = measure_network;
   options.sense = sense;
   options.sense_window = sense_window;
@@ -78,16 +81,17 @@ std::shared_ptr<SessionHandle> make_session(
   options.timeout = Seconds(timeout);
   options.compute_threads = compute_threads;
   options.overlap = parse_overlap(overlap);
-  const ModelSpec model{.parameters = tensors(parameters), .buffers = tensors(buffers)};
+  const ModelSpec model{
+      .parameters = tensors(parameters), .buffers = tensors(buffers), .name = name};
   if (!py::isinstance<EngineHandle>(engine)) {
     auto exchanger = python_exchanger(engine);
     const py::gil_scoped_release unlocked;
-    return std::make_shared<SessionHandle>(std::move(exchanger), strategy, model, options);
+    return std::make_shared<SessionHandle>(std::move(exchanger), chosen.strategy, model, options);
   }
   auto handle = engine.cast<std::shared_ptr<EngineHandle>>();
   options.collectives = &handle->collectives();
   const py::gil_scoped_release unlocked;
-  return std::make_shared<SessionHandle>(std::move(handle), strategy, model, options);
+  return std::make_shared<SessionHandle>(std::move(handle), chosen.strategy, model, options);
 }
 
 void bind_memory(py::module_& module) {
@@ -156,7 +160,7 @@ void bind_layout(Class& session) {
       .def_property_readonly("strategy", call(&Session::strategy))
       .def_property_readonly("step", call(&Session::step))
       .def_property_readonly("buckets", call(&Session::buckets))
-      .def_property_readonly("trace", call(&Session::trace))
+      .def("trace", call(&Session::trace))
       .def("bucket_of", call(&Session::bucket_of), "parameter"_a)
       .def("parameters_of", call(&Session::parameters_of), "bucket"_a)
       .def_property_readonly("keeps_gradients", call(&Session::keeps_gradients))
@@ -176,6 +180,16 @@ void bind_step(Class& session) {
       .def("before_step", call(&Session::before_step), "bucket"_a, Unlocked())
       .def("stepped", call(&Session::stepped), "bucket"_a, Unlocked())
       .def("end_step", call(&Session::end_step), Unlocked())
+      .def_property_readonly("profiles", call(&Session::profiles))
+      .def("begin_forward", call(&Session::begin_forward))
+      .def("forward_done", call(&Session::forward_done), "parameter"_a)
+      .def("end_forward", call(&Session::end_forward))
+      .def(
+          "optimizer_took",
+          [](SessionHandle& self, double seconds) {
+            self.session.optimizer_took(Seconds(seconds));
+          },
+          "seconds"_a)
       .def_property_readonly("updates_in_backward", call(&Session::updates_in_backward))
       .def_property_readonly("postpones", call(&Session::postpones))
       .def_property_readonly("watches", call(&Session::watches))
@@ -236,6 +250,7 @@ void bind_whole_model(Class& session) {
              return py::bytes(reinterpret_cast<const char*>(saved.data()), saved.size());
            })
       .def("stats", call(&Session::stats))
+      .def("plan", call(&Session::plan))
       .def_property_readonly("sensed",
                              [](const SessionHandle& self) {
                                std::vector<std::pair<Step, std::string>> all;
@@ -255,17 +270,12 @@ void bind_session(py::module_& module) {
   bind_flight(module);
   Class session(module, "Session", "Runs a strategy's programs on real memory, step by step.");
   session.def(py::init(&make_session), "engine"_a, "strategy"_a, "parameters"_a, py::kw_only(),
-              "buffers"_a = std::vector<PythonTensor>{}, "cluster"_a = py::none(),
-              "trace"_a = py::none(), "measure_network"_a = true, "sense"_a = true,
+              "buffers"_a = std::vector<PythonTensor>{}, "name"_a = "model",
+              "cluster"_a = py::none(), "trace"_a = py::none(), "plan"_a = py::none(),
+              "profile"_a = false, "measure_network"_a = true, "sense"_a = true,
               "sense_window"_a = 20, "broadcast"_a = true, "resume"_a = py::none(),
               "overlap"_a = "full", "record"_a = false, "timeout"_a = 600.0,
               "compute_threads"_a = 1);
-  module.def(
-      "modelled_trace",
-      [](const std::vector<PythonTensor>& parameters) {
-        return runtime::modelled_trace({.parameters = tensors(parameters)});
-      },
-      "parameters"_a, "A layer per parameter, with times modelled from the sizes.");
   bind_layout(session);
   bind_step(session);
   bind_whole_model(session);

@@ -4,6 +4,7 @@
 #include "bindings.h"
 #include "python_strategy.h"
 #include "riffle/strategy.h"
+#include "strategies/true_sizes.h"
 #include "words.h"
 
 namespace py = pybind11;
@@ -80,6 +81,8 @@ void bind_named(py::module_& module) {
             return self->traits_with(world, buckets);
           },
           "world"_a, "buckets"_a = BucketPlan{})
+      .def("with_true_sizes", &with_true_sizes, "elements"_a, "shrink"_a,
+           "For a model whose tensors stand for larger ones: the buckets of the true model.")
       .def("__repr__", [](const NamedStrategy& self) { return "<strategy " + self.spec + ">"; });
 }
 

@@ -84,6 +84,13 @@ JsonReader JsonReader::at(std::size_t index) const {
   return {(*value_)[index], fmt::format("{}[{}]", where_, index)};
 }
 
+std::vector<std::string> JsonReader::keys() const {
+  if (!value_->is_object()) fail("expected an object");
+  std::vector<std::string> all;
+  for (const auto& [key, value] : value_->items()) all.push_back(key);
+  return all;
+}
+
 std::string JsonReader::text() const {
   if (!value_->is_string()) fail("expected a text");
   return value_->get<std::string>();

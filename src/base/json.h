@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "riffle/units.h"
 
@@ -35,6 +36,7 @@ class JsonReader {
   [[nodiscard]] JsonReader at(std::string_view key) const;
   [[nodiscard]] std::size_t size() const;  // of an array; UsageError for anything else
   [[nodiscard]] JsonReader at(std::size_t index) const;
+  [[nodiscard]] std::vector<std::string> keys() const;  // of an object, in order
 
   [[nodiscard]] bool is_text() const { return value_->is_string(); }
   [[nodiscard]] bool is_number() const { return value_->is_number(); }

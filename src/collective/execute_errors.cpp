@@ -56,6 +56,7 @@ void PatternOperation::expect_handshake(int member) {
 
 void PatternOperation::check_handshake(const Transfers::Note& note) {
   compare(note.member, handshakes_[note.segment].second);
+  release(note.member);
 }
 
 void PatternOperation::compare(int member, CallHeader theirs) {
@@ -151,6 +152,7 @@ std::vector<std::pair<int, Tag>> PatternOperation::owed() const {
   std::vector<std::pair<int, Tag>> all;
   for (const Transfers::Note& note : transfers_.open())
     if (note.kind == Transfers::Kind::send) all.emplace_back(note.member, note.tag);
+  for (const Held& held : held_) all.emplace_back(held.note.member, held.note.tag);
   std::vector<char> known(call_.group.size());
   const auto owe = [&](int member, const Tag& tag) {
     if (std::exchange(known[member], 1) == 0) all.emplace_back(member, tag);

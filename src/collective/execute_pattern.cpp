@@ -32,7 +32,7 @@ Scaling scaling_of(const Call& call, int me) {
 }  // namespace
 
 PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Call call, Plan plan,
-                                   CallTags tags, int window, Deadline deadline)
+                                   CallTags tags, const Pace& pace, Deadline deadline)
     : engine_(&engine),
       pool_(&pool),
       call_(std::move(call)),
@@ -44,12 +44,15 @@ PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Call call,
       last_adding_round_(plan_.last_adding_round(me_)),
       handshake_sent_(call_.group.size()),
       expected_(call_.group.size()),
+      eager_(pace.eager),
+      sent_early_(call_.group.size()),
       transfers_(engine) {
   const auto [own, sum] = scaling_of(call_, me_);
   own_weight_ = own;
   scale_ = sum;
-  segments_.resize(static_cast<std::size_t>(std::min(window, plan_.segments())));
+  segments_.resize(static_cast<std::size_t>(std::min(pace.window, plan_.segments())));
   guarded([&] {
+    announce();
     for (Segment& segment : segments_)
       if (next_segment(segment)) run(segment);
   });
@@ -169,13 +172,51 @@ void PatternOperation::post_sends(Segment& segment) {
     plan_.ranges_of(message, segment.index, ranges_);
     for (const Range& range : ranges_) {
       const Tag tag = tag_of(message.to, segment.index, segment.round);
-      transfers_.add(
-          engine_->send(rank_of(message.to), tag,
-                        {at(range.begin), bytes_of(range, call_.data.dtype)}),
-          {Transfers::Kind::send, message.to, static_cast<int>(&segment - segments_.data()), tag});
       ++segment.at(segment.round).open;
+      send_when_begun(
+          {Transfers::Kind::send, message.to, static_cast<int>(&segment - segments_.data()), tag},
+          {at(range.begin), bytes_of(range, call_.data.dtype)});
     }
   }
+}
+
+// --- pace ----------------------------------------------------------------------------------------
+
+// Of a long call: tells those whom we exchange anything with that we have begun. They do the same.
+void PatternOperation::announce() {
+  if (call_.data.count * static_cast<std::size_t>(size_of(call_.data.dtype).count) <= eager_)
+    return;
+  for (int round = 0; round < plan_.pattern().rounds(); ++round) {
+    messages_.clear();
+    plan_.pattern().sends(me_, round, messages_);
+    plan_.pattern().receives(me_, round, messages_);
+    for (const pattern::Message& message : messages_) {
+      const int other = message.from == me_ ? message.to : message.from;
+      expect_handshake(other);
+      send_handshake(other);
+    }
+  }
+}
+
+void PatternOperation::send_when_begun(const Transfers::Note& note,
+                                       std::span<const std::byte> bytes) {
+  const Rank to = rank_of(note.member);
+  if (expected_[note.member] == Handshake::awaited) {
+    std::size_t& early = sent_early_[note.member];
+    const std::size_t most = std::max(eager_, engine_->bytes_on_the_way(to));
+    if (early + bytes.size() > most && !bytes.empty()) return held_.push_back({note, bytes});
+    early += bytes.size();
+  }
+  transfers_.add(engine_->send(to, note.tag, bytes), note);
+}
+
+// It has begun: what was held for it may go.
+void PatternOperation::release(int member) {
+  const auto rest = std::ranges::stable_partition(
+      held_, [&](const Held& each) { return each.note.member == member; });
+  for (auto each = held_.begin(); each != rest.begin(); ++each)
+    transfers_.add(engine_->send(rank_of(member), each->note.tag, each->bytes), each->note);
+  held_.erase(held_.begin(), rest.begin());
 }
 
 void PatternOperation::completed(const Transfers::Note& note) {

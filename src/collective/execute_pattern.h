@@ -11,6 +11,13 @@
 // weight itself for a sum); the last addition multiplies by max(weights)/sum(weights). Equal
 // weights thus cost nothing and cannot overflow.
 //
+// Pace. A member that is ahead must not push a long vector at one that is still busy with another
+// call: the two streams would share its link, it would come late to this call, and the next one
+// would begin still further apart. So members of a long call tell all whom they will hear from that
+// they have begun (the header below says it), and until a member's word is there it gets only as
+// much as is on the way when the word comes from a member in step: the latency times the rate, as
+// far as the engine knows them, and Pace::eager bytes at least.
+//
 // Failure. A wait ends when any member of the group has failed. Whoever fails for another reason
 // (calls that do not fit, time that is up) tells the members that still wait for it what went
 // wrong, so that all of them name the same culprit. docs/collectives.md says what is left in the
@@ -37,13 +44,21 @@ struct CallTags {
   std::vector<std::uint32_t> sequence;  // per member: how many calls we shared with it before
 };
 
+// How much a call sends at a time.
+struct Pace {
+  int window = 3;  // segments that run side by side
+  // A call of more bytes than this is long; so much at least is sent to a member that is not known
+  // to have begun. The same on all members.
+  std::size_t eager = std::size_t(-1);
+};
+
 // Belongs to the thread that started it. The data must stay valid until it is done, failed or
 // destroyed; afterwards nothing touches it any more.
 class PatternOperation {
  public:
-  // Starts at once. `window` segments run side by side.
+  // Starts at once.
   PatternOperation(Engine& engine, ScratchPool& pool, Call call, Plan plan, CallTags tags,
-                   int window, Deadline deadline);
+                   const Pace& pace, Deadline deadline);
   // Gives the call up when it is not done; members that wait for us are told.
   ~PatternOperation();
   PatternOperation(const PatternOperation&) = delete;
@@ -66,6 +81,11 @@ class PatternOperation {
     std::vector<Incoming> to_add;
     Scratch scratch;
   };
+  // A message for a member that has not said that it has begun.
+  struct Held {
+    Transfers::Note note;
+    std::span<const std::byte> bytes;
+  };
   struct Segment {
     int index = 0;
     int round = 0;
@@ -81,6 +101,9 @@ class PatternOperation {
   void post_round(Segment& segment);
   void post_receives(Segment& segment, int round);
   void post_sends(Segment& segment);
+  void announce();
+  void send_when_begun(const Transfers::Note& note, std::span<const std::byte> bytes);
+  void release(int member);
   void send_handshake(int member);
   void expect_handshake(int member);
   void check_handshake(const Transfers::Note& note);
@@ -131,8 +154,11 @@ class PatternOperation {
   std::vector<char> handshake_sent_;                   // per member: our header is on its way
   std::vector<Handshake> expected_;                    // per member: its header
   std::deque<std::pair<int, CallHeader>> handshakes_;  // by member, in the order awaited
-  std::vector<pattern::Message> messages_;             // reused
-  std::vector<Range> ranges_;                          // reused
+  std::size_t eager_;                                  // of Pace
+  std::vector<std::size_t> sent_early_;                // per member: bytes before its header came
+  std::vector<Held> held_;
+  std::vector<pattern::Message> messages_;  // reused
+  std::vector<Range> ranges_;               // reused
   std::exception_ptr error_;
   std::string detail_;  // of the error
   Transfers transfers_;

@@ -27,17 +27,20 @@ std::unique_ptr<PatternOperation> PointToPoint::start(Call call, Deadline deadli
                 print(call.group));
   validate(call);
   if (call.operation == Operation::barrier) call.data = {};
-  if (call.racks.empty()) call.racks = racks_of(call.group);
+  const auto hosts = racks_of(call.group);
+  const bool far = hosts.size() > 1;
+  if (call.racks.empty()) call.racks = hosts;
   if (call.algorithm == Algorithm::automatic)
     call.algorithm = default_algorithm(
         call.operation, call.group.size(),
         Bytes{static_cast<std::int64_t>(call.data.count) * size_of(call.data.dtype).count},
         call.racks);
-  const int window = call.racks.size() > 1 ? options_.far_window : options_.window;
+  const Pace pace{.window = far ? options_.far_window : options_.window,
+                  .eager = far ? options_.eager : std::size_t(-1)};
   Plan plan(call, options_.piece);
   CallTags tags = tags_for(call);
   return std::make_unique<PatternOperation>(*engine_, scratch_, std::move(call), std::move(plan),
-                                            std::move(tags), window, deadline);
+                                            std::move(tags), pace, deadline);
 }
 
 CallTags PointToPoint::tags_for(const Call& call) {

@@ -16,6 +16,8 @@ struct PointToPointOptions {
   int window = 3;
   // The same between hosts, where more must be on the way to fill it.
   int far_window = 8;
+  // Between hosts: bytes for a member that may not have begun the call.
+  std::size_t eager = std::size_t{256} << 10;
 };
 
 // May be used by several threads; the calls of one lane must come one after the other.

@@ -1,6 +1,6 @@
 #include "engine/beacon.h"
 
-#include <arpa/inet.h>
+#include <netinet/in.h>
 // clang-format off
 #include <linux/errqueue.h>  // needs the types of the one above
 // clang-format on
@@ -13,21 +13,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "engine/ipv4.h"
 #include "riffle/error.h"
-#include "riffle/store.h"
 
 namespace riffle::engine {
 
 namespace {
-
-sockaddr_in numeric(const std::string& host, int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
-    usage_error("\"{}\" is not an IPv4 address", host);
-  return address;
-}
 
 bool same(const sockaddr_in& a, const sockaddr_in& b) {
   return a.sin_addr.s_addr == b.sin_addr.s_addr && a.sin_port == b.sin_port;
@@ -39,7 +30,7 @@ Beacon::Beacon(Rank self, const std::string& address, std::uint64_t session)
     : self_(self),
       session_(session),
       socket_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  const sockaddr_in local = numeric(address, 0);
+  const sockaddr_in local = ipv4_address(address, 0);
   if (!socket_.valid() ||
       bind(socket_.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0)
     usage_error("cannot open a heartbeat port on {}: {}", address, std::strerror(errno));
@@ -48,12 +39,7 @@ Beacon::Beacon(Rank self, const std::string& address, std::uint64_t session)
 }
 
 std::string Beacon::address() const {
-  sockaddr_in local{};
-  socklen_t length = sizeof local;
-  RIFFLE_CHECK_EQ(getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&local), &length), 0);
-  std::array<char, INET_ADDRSTRLEN> text{};
-  inet_ntop(AF_INET, &local.sin_addr, text.data(), text.size());
-  return print(StoreAddress{text.data(), ntohs(local.sin_port)});
+  return local_address(socket_.get());
 }
 
 void Beacon::open(const std::vector<std::string>& addresses, std::vector<SegmentHeader*> headers) {
@@ -61,8 +47,8 @@ void Beacon::open(const std::vector<std::string>& addresses, std::vector<Segment
   peers_.resize(addresses.size());
   for (std::size_t r = 0; r < addresses.size(); ++r) {
     if (addresses[r].empty() || static_cast<Rank>(r) == self_) continue;
-    const StoreAddress parsed = parse_store_address(addresses[r], "heartbeat address");
-    peers_[r] = {.there = true, .gone = false, .address = numeric(parsed.host, parsed.port)};
+    peers_[r] = {
+        .there = true, .gone = false, .address = ipv4_address(addresses[r], "heartbeat address")};
   }
 }
 

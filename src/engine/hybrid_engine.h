@@ -48,6 +48,9 @@ class HybridEngine final : public Engine, public HostMemory {
   void wait(Request& request, const Wait& how) override;
   std::size_t wait_any(std::span<Request> requests, const Wait& how) override;
   void await_any(std::span<const Request> requests, const Wait& how) override;
+  [[nodiscard]] std::size_t bytes_on_the_way(Rank to) override {
+    return mailbox_->bytes_on_the_way(checked(to));
+  }
   void cancel(Request& request) noexcept override;
   [[nodiscard]] Buffer allocate(std::size_t bytes) override;
   [[nodiscard]] HostMemory* host_memory() override { return this; }

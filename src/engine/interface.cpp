@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -61,6 +62,11 @@ std::string local_address_towards(const StoreAddress& store) {
 }
 
 }  // namespace
+
+bool has_rdma(const Interface& interface) {
+  std::error_code none;
+  return std::filesystem::exists("/sys/class/net/" + interface.name + "/device/infiniband", none);
+}
 
 Interface find_interface(const std::string& wanted, const StoreAddress& store) {
   const auto all = all_interfaces();

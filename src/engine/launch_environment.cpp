@@ -48,9 +48,12 @@ constexpr EnvironmentVariable variables[] = {
     {"RIFFLE_STORE", "ours: HOST:PORT of the job's store, instead of what is derived above"},
     {"RIFFLE_STORE_BIND", "ours: address or interface on which rank 0 opens the store"},
     {"RIFFLE_INTERFACE", "ours: interface, or its address, for data between hosts"},
+    {"RIFFLE_TRANSPORT", "ours: tcp or ucx, for data between hosts"},
     {"RIFFLE_TOKEN", "ours: the job's token, the same for all ranks; best 32 random characters"},
     {"RIFFLE_JOB", "ours: name of the job, instead of the launcher's"},
     {"RIFFLE_FAILURE_TIMEOUT", "ours: how long a rank may be silent, \"10s\", before it is failed"},
+    {"RIFFLE_PROFILE", "ours: file for rank 0's trace, set by riffle profile"},
+    {"RIFFLE_PROFILE_STEPS", "ours: how many steps it is measured over, 20 by default"},
     {"RIFFLE_LAUNCHER", "ours: set by a launcher that runs the store itself"},
     {"RIFFLE_MACHINE_RANKS", "ours: ranks that share this machine's cores, as a lab's hosts do"},
 };
@@ -154,6 +157,7 @@ std::optional<LaunchEnvironment> read_launch_environment(const GetVariable& gett
   result.serve_store = result.rank == 0 && !get.text("RIFFLE_LAUNCHER");
   result.bind = get.text("RIFFLE_STORE_BIND").value_or(result.store.host);
   result.interface = get.text("RIFFLE_INTERFACE").value_or("");
+  result.transport = get.text("RIFFLE_TRANSPORT").value_or("");
   check_host(result.store.host);
   check_host(result.bind);
 
@@ -179,6 +183,17 @@ std::optional<Seconds> read_failure_timeout(const GetVariable& getter) {
   if (time < milliseconds(100) || time > std::chrono::hours(24))
     usage_error("environment variable {}={}: must be from 100ms to 86400s", name, *text);
   return time;
+}
+
+std::optional<ProfileRequest> read_profile_request(const GetVariable& getter) {
+  constexpr std::int64_t most = 1'000'000;
+  const engine::Variables variables(getter);
+  const auto file = variables.text("RIFFLE_PROFILE");
+  if (!file) return std::nullopt;
+  ProfileRequest request{.file = *file};
+  if (const auto steps = variables.number("RIFFLE_PROFILE_STEPS", 1, most))
+    request.steps = static_cast<int>(*steps);
+  return request;
 }
 
 Seconds default_failure_timeout() {

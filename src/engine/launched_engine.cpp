@@ -32,12 +32,12 @@ std::unique_ptr<Engine> launched_engine(const EngineOptions& options) {
   if (environment->local_size == environment->size)
     return shared_memory(options, environment->job, environment->rank, environment->size);
   Store& store = job_store(*environment);
-  UcxOptions ucx = ucx_options(*environment, store);
-  static_cast<EngineOptions&>(ucx) = options;
+  NetworkEngineOptions far = network_engine_options(*environment, store);
+  static_cast<EngineOptions&>(far) = options;
   // All ranks make their engines in the same order: those of one number belong together.
-  const std::string made = fmt::format("made/{}/{}", ucx.job, ucx.rank);
-  ucx.job += fmt::format("/{}", store.add(made, 1, after(ucx.join_timeout)));
-  return make_ucx_engine(ucx);
+  const std::string made = fmt::format("made/{}/{}", far.job, far.rank);
+  far.job += fmt::format("/{}", store.add(made, 1, after(far.join_timeout)));
+  return make_network_engine(far);
 }
 
 }  // namespace riffle

@@ -103,7 +103,9 @@ void Mailbox::deliver_kept(std::uint64_t id, Record& record, Message& message) {
     message.dropped = true;
     return;
   }
-  if (message.arrived > 0) std::memcpy(record.in.data(), message.kept.data(), message.arrived);
+  // With what has come of a chunk that is not whole yet.
+  if (!message.kept.empty())
+    std::memcpy(record.in.data(), message.kept.data(), message.kept.size());
   if (message.arrived == message.bytes) {
     record.state.outcome = Outcome::done;
   } else {
@@ -206,10 +208,13 @@ bool Mailbox::pull(Rank from, Wire& wire) {
 
 // Where the next bytes of a message go; null when nobody wants them.
 std::byte* Mailbox::place(Message& message, std::size_t bytes) {
+  if (message.id == 0 && !message.dropped) message.kept.resize(message.arrived + bytes);
+  return place_at(message, message.arrived);
+}
+
+std::byte* Mailbox::place_at(Message& message, std::size_t offset) {
   if (message.dropped) return nullptr;
-  if (message.id != 0) return records_[message.id].in.data() + message.arrived;
-  message.kept.resize(message.arrived + bytes);
-  return message.kept.data() + message.arrived;
+  return (message.id != 0 ? records_[message.id].in.data() : message.kept.data()) + offset;
 }
 
 std::shared_ptr<Mailbox::Message> Mailbox::begin(Rank from, Tag tag, std::size_t bytes) {
@@ -297,8 +302,9 @@ void Mailbox::forget(std::uint64_t id) {
       out->id = 0;
     }
   } else if (record.begun) {
-    wire.incoming->dropped = true;
-    wire.incoming->id = 0;
+    Message& message = wire.remote() ? *wire.incoming_by_tag.at(record.tag) : *wire.incoming;
+    message.dropped = true;
+    message.id = 0;
   } else {
     const auto waiting = waiting_.find({record.state.peer, record.tag});
     std::erase(waiting->second, id);
@@ -308,17 +314,33 @@ void Mailbox::forget(std::uint64_t id) {
 
 // ---------------------------------------------------------------------------- over the network
 
+// Of each channel only its first message is sent; channels take turns, chunk by chunk, so that a
+// long message of one does not hold up the others.
+std::deque<Mailbox::Outgoing>::iterator Mailbox::next_in_turn(Wire& wire) {
+  auto lowest = wire.outgoing.begin();
+  auto next = wire.outgoing.end();
+  for (auto each = wire.outgoing.begin(); each != wire.outgoing.end(); ++each) {
+    if (each->tag.channel < lowest->tag.channel) lowest = each;
+    if (each->tag.channel > wire.last_channel &&
+        (next == wire.outgoing.end() || each->tag.channel < next->tag.channel))
+      next = each;
+  }
+  if (next == wire.outgoing.end()) next = lowest;
+  wire.last_channel = next->tag.channel;
+  return next;
+}
+
 void Mailbox::push_network(Rank to, Wire& wire) {
   while (!wire.outgoing.empty() && network_->has_room(to)) {
-    Outgoing& out = wire.outgoing.front();
-    const Chunk chunk{.tag = out.tag, .bytes = out.data.size(), .offset = out.sent};
-    const auto piece =
-        out.data.subspan(out.sent, std::min(out.data.size() - out.sent, network_->chunk_bytes()));
-    out.sent += piece.size();
-    const bool last = out.sent == out.data.size();
-    const std::uint64_t id = out.id;
-    const auto keep = out.copy;
-    if (last) wire.outgoing.pop_front();
+    const auto out = next_in_turn(wire);
+    const Chunk chunk{.tag = out->tag, .bytes = out->data.size(), .offset = out->sent};
+    const auto piece = out->data.subspan(
+        out->sent, std::min(out->data.size() - out->sent, network_->chunk_bytes()));
+    out->sent += piece.size();
+    const bool last = out->sent == out->data.size();
+    const std::uint64_t id = out->id;
+    const auto keep = out->copy;
+    if (last) wire.outgoing.erase(out);
     if (id != 0) {
       Record& record = records_[id];
       record.begun = true;
@@ -335,24 +357,40 @@ void Mailbox::pull_network() {
   for (int i = 0; i < longest_run && network_->progress() && !completed_; ++i) continue;
 }
 
-bool Mailbox::arrived(Rank from, const Chunk& chunk, std::span<const std::byte> data) {
-  Wire& wire = wires_[static_cast<std::size_t>(from)];
-  if (!wire.incoming) {
+bool Mailbox::begin(Rank from, const Chunk& chunk, std::size_t bytes) {
+  auto& messages = wires_[static_cast<std::size_t>(from)].incoming_by_tag;
+  auto found = messages.find(chunk.tag);
+  if (found == messages.end()) {
     if (chunk.offset != 0) return false;
-    wire.incoming = begin(from, chunk.tag, chunk.bytes);
+    found = messages.emplace(chunk.tag, begin(from, chunk.tag, chunk.bytes)).first;
   }
-  Message& message = *wire.incoming;
+  Message& message = *found->second;
   const std::size_t left = message.bytes - message.arrived;
-  if (message.tag != chunk.tag || message.bytes != chunk.bytes || message.arrived != chunk.offset ||
-      data.size() > left || (data.empty() && left > 0))
+  if (message.bytes != chunk.bytes || message.arrived != chunk.offset || bytes > left ||
+      (bytes == 0 && left > 0))
     return false;
-  std::byte* target = place(message, data.size());
-  if (target != nullptr && !data.empty()) std::memcpy(target, data.data(), data.size());
-  message.arrived += data.size();
-  if (message.arrived < message.bytes) return true;
-  finish(message);
-  wire.incoming.reset();
+  if (message.id == 0 && !message.dropped) message.kept.resize(message.arrived + bytes);
   return true;
+}
+
+std::byte* Mailbox::place(Rank from, const Chunk& chunk, std::size_t done) {
+  Message& message = *wires_[static_cast<std::size_t>(from)].incoming_by_tag.at(chunk.tag);
+  return place_at(message, chunk.offset + done);
+}
+
+void Mailbox::arrived(Rank from, const Chunk& chunk, std::size_t bytes) {
+  auto& messages = wires_[static_cast<std::size_t>(from)].incoming_by_tag;
+  const auto found = messages.find(chunk.tag);
+  Message& message = *found->second;
+  message.arrived += bytes;
+  if (message.arrived < message.bytes) return;
+  finish(message);
+  messages.erase(found);
+}
+
+std::size_t Mailbox::bytes_on_the_way(Rank to) {
+  const std::lock_guard lock(mutex_);
+  return wires_[static_cast<std::size_t>(to)].remote() ? network_->bytes_on_the_way(to) : 0;
 }
 
 void Mailbox::sent(std::uint64_t request) {

@@ -62,6 +62,8 @@ class Mailbox final : private Network::Events {
   void cancel(std::uint64_t id);
   // Makes the network's descriptor tell of news; false when there is something to do now.
   [[nodiscard]] bool arm();
+  // As Network::bytes_on_the_way.
+  [[nodiscard]] std::size_t bytes_on_the_way(Rank to);
   // Lets the network say goodbye, with the rank that we have found failed (-1: none); nothing is
   // sent afterwards.
   void leave(Rank culprit, Deadline deadline);
@@ -112,14 +114,18 @@ class Mailbox final : private Network::Events {
   struct Wire {
     Peer peer;
     std::deque<Outgoing> outgoing;
-    std::shared_ptr<Message> incoming;
+    std::shared_ptr<Message> incoming;                        // by the ring
+    std::map<Tag, std::shared_ptr<Message>> incoming_by_tag;  // over the network
+    std::uint64_t last_channel = 0;                           // that had its turn there
     bool closed = false;  // failed, and what came before that was read
     bool left = false;    // in good order, says the network
     [[nodiscard]] bool remote() const { return !peer.address.empty(); }
   };
   using Key = std::pair<Rank, Tag>;
 
-  bool arrived(Rank from, const Chunk& chunk, std::span<const std::byte> data) override;
+  bool begin(Rank from, const Chunk& chunk, std::size_t bytes) override;
+  std::byte* place(Rank from, const Chunk& chunk, std::size_t done) override;
+  void arrived(Rank from, const Chunk& chunk, std::size_t bytes) override;
   void sent(std::uint64_t request) override;
   void left(Rank peer, Rank culprit) override;
   void lost(Rank peer) override;
@@ -128,11 +134,13 @@ class Mailbox final : private Network::Events {
   bool push_ring(Wire& wire);
   void push_network(Rank to, Wire& wire);
   void pull_network();
+  static std::deque<Outgoing>::iterator next_in_turn(Wire& wire);
   bool pull(Rank from, Wire& wire);
   void close(Rank rank, Wire& wire);
   void withdraw(std::uint64_t id, Wire& wire);
   void forget(std::uint64_t id);
   std::byte* place(Message& message, std::size_t bytes);
+  std::byte* place_at(Message& message, std::size_t offset);
   void recycle(Bytes bytes);
   std::shared_ptr<Message> begin(Rank from, Tag tag, std::size_t bytes);
   void finish(Message& message);

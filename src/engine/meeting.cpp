@@ -4,7 +4,7 @@
 
 namespace riffle::engine {
 
-Meeting::Meeting(const UcxOptions& options)
+Meeting::Meeting(const NetworkEngineOptions& options)
     : options_(options), deadline_(after(options.join_timeout)) {}
 
 std::string Meeting::key(const std::string& topic, Rank rank) const {

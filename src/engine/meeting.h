@@ -10,7 +10,7 @@ namespace riffle::engine {
 
 class Meeting {
  public:
-  explicit Meeting(const UcxOptions& options);
+  explicit Meeting(const NetworkEngineOptions& options);
 
   // Tells all something and returns what all have told, by rank. `topic` is another for every call.
   // CommError (absent) names the first rank that is missing at the deadline.
@@ -24,7 +24,7 @@ class Meeting {
   [[nodiscard]] std::string key(const std::string& topic, Rank rank) const;
   std::string hear(const std::string& topic, Rank rank);
 
-  const UcxOptions& options_;
+  const NetworkEngineOptions& options_;
   Deadline deadline_;
 };
 

@@ -27,9 +27,14 @@ class Network {
   class Events {
    public:
     virtual ~Events() = default;
-    // Bytes are valid during the call. False when they cannot be part of what the peer has sent
-    // before, which loses the peer.
-    virtual bool arrived(Rank from, const Chunk& chunk, std::span<const std::byte> data) = 0;
+    // A chunk of so many bytes begins to arrive. False when it cannot be part of what the peer has
+    // sent before, which loses the peer.
+    virtual bool begin(Rank from, const Chunk& chunk, std::size_t bytes) = 0;
+    // Where its bytes from `done` on go; null: nobody wants them. Valid until the next call that is
+    // not one of the network's.
+    virtual std::byte* place(Rank from, const Chunk& chunk, std::size_t done) = 0;
+    // All of its bytes are in place.
+    virtual void arrived(Rank from, const Chunk& chunk, std::size_t bytes) = 0;
     // A chunk of this request no longer needs its memory.
     virtual void sent(std::uint64_t request) = 0;
     // The peer has closed its engine in good order; nothing comes after this. `culprit` is a rank
@@ -54,6 +59,9 @@ class Network {
   // come at once; `keep` is released then. A lost peer takes and drops everything.
   virtual void send(Rank to, const Chunk& chunk, std::span<const std::byte> data,
                     std::uint64_t request, std::shared_ptr<const void> keep) = 0;
+  // How much is on the way to a rank when the way is full: its latency times its rate, as far as
+  // they are known; 0: not known.
+  [[nodiscard]] virtual std::size_t bytes_on_the_way(Rank to) const = 0;
   // Moves a few bytes; whether there were any.
   virtual bool progress() = 0;
   // Cuts the connection: afterwards nothing touches what was being sent.
@@ -73,9 +81,12 @@ struct NetworkOptions {
   int size = 1;
   // Random bits that only members of the job know; what does not carry them is dropped.
   std::uint64_t session = 0;
-  // Where data ports are opened, and nowhere else.
+  // Where data ports are opened, and nowhere else: its name and its IPv4 address.
   std::string interface;
+  std::string ip;
 };
+// The network over sockets of TCP.
+std::unique_ptr<Network> make_tcp_network(const NetworkOptions& options);
 // The network over UCX. UsageError where this build or host has none.
 std::unique_ptr<Network> make_ucx_network(const NetworkOptions& options);
 

@@ -55,14 +55,14 @@ double warm_up(const Lab& lab) {
   return 4.0 * static_cast<double>(lab.wiring().window);
 }
 
-void check_flows(const Lab& lab, const CheckOptions& options, const std::string& what,
-                 std::vector<Flow> flows, const std::string& between,
-                 std::vector<Measured>& results) {
+void check_flows(const Lab& lab, Seconds time, const std::string& what, std::vector<Flow> flows,
+                 const std::string& between, int most_in_flight, std::vector<Measured>& results) {
   const std::vector<double> rates = fair_rates(lab.wiring(), flows);
-  for (std::size_t i = 0; i < flows.size(); ++i)
-    flows[i].bytes = rates[i] * options.time.count() * 1.5;
-  const Transferred done =
-      transfer(lab.hosts(), flows, std::min(warm_up(lab), flows.front().bytes), options.time);
+  for (std::size_t i = 0; i < flows.size(); ++i) flows[i].bytes = rates[i] * time.count() * 1.5;
+  const Transferred done = transfer(lab.hosts(), flows,
+                                    {.warm_up = std::min(warm_up(lab), flows.front().bytes),
+                                     .window = time,
+                                     .most_in_flight = most_in_flight});
   for (std::size_t i = 0; i < flows.size(); ++i)
     results.push_back({what, between.empty() ? pair_name(flows[i].from, flows[i].to) : between,
                        true, rates[i], done.rates[i]});
@@ -84,14 +84,25 @@ std::vector<Flow> flows_through(const Lab& lab, int port) {
   return flows;
 }
 
+// What each of the flows may have on its way so that together they fill the way and half of the
+// port's queue.
+int room_each(const Wiring& wiring, int port, const std::vector<Flow>& flows) {
+  const Port& shared = wiring.ports[static_cast<std::size_t>(port)];
+  const double round_trip =
+      one_way(wiring, flows[0].from, flows[0].to) + one_way(wiring, flows[0].to, flows[0].from);
+  const double room = round_trip * shared.bandwidth + static_cast<double>(shared.limit) / 2;
+  return static_cast<int>(room / static_cast<double>(flows.size()));
+}
+
 void check_shared(const Lab& lab, const CheckOptions& options, std::vector<Measured>& results) {
   const Cluster& cluster = lab.cluster();
   for (int domain = 1; domain < static_cast<int>(cluster.domains.size()); ++domain) {
     const LinkId link{.uplink = true, .index = domain};
-    const std::vector<Flow> flows = flows_through(lab, way_up(lab.wiring(), link));
+    const int port = way_up(lab.wiring(), link);
+    const std::vector<Flow> flows = flows_through(lab, port);
     if (flows.size() > 1)
-      check_flows(lab, {.time = 3 * options.time}, "shared", flows, name_of(cluster, link),
-                  results);
+      check_flows(lab, 3 * options.time, "shared", flows, name_of(cluster, link),
+                  room_each(lab.wiring(), port, flows), results);
   }
 }
 
@@ -101,11 +112,12 @@ void check_all_to_all(const Lab& lab, const CheckOptions& options, std::vector<M
     for (int to = 0; to < lab.wiring().hosts; ++to)
       if (from != to) flows.push_back({from, to, 1});
   const double slowest = std::ranges::min(fair_rates(lab.wiring(), flows));
-  for (Flow& flow : flows) flow.bytes = std::max(1000.0, slowest * options.time.count());
-  const double before = std::min(warm_up(lab), flows.front().bytes);
+  for (Flow& flow : flows) flow.bytes = std::max(1000.0, slowest * options.all_to_all_time.count());
+  const TransferOptions how{.warm_up = std::min(warm_up(lab), flows.front().bytes),
+                            .window = options.all_to_all_time};
   results.push_back({"all-to-all", fmt::format("{} hosts", lab.wiring().hosts), false,
                      time_of(lab.wiring(), flows).count(),
-                     transfer(lab.hosts(), flows, before, options.time).time.count()});
+                     transfer(lab.hosts(), flows, how).time.count()});
 }
 
 }  // namespace
@@ -119,7 +131,7 @@ std::vector<Measured> check(const Lab& lab, const CheckOptions& options) {
   const auto pairs = pairs_of(lab.wiring().hosts, options.most_pairs);
   for (const auto& [a, b] : pairs) results.push_back(check_ping(lab, a, b));
   for (const auto& [a, b] : pairs)
-    check_flows(lab, options, "throughput", {{a, b, 0}}, "", results);
+    check_flows(lab, options.time, "throughput", {{a, b, 0}}, "", 0, results);
   check_shared(lab, options, results);
   if (lab.wiring().hosts > 2) check_all_to_all(lab, options, results);
   return results;

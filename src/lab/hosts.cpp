@@ -60,6 +60,9 @@ int try_it() {
 
 std::string missing() {
   const Descriptor tun(open("/dev/net/tun", O_RDWR | O_CLOEXEC));
+  if (!tun.valid() && errno == EACCES)
+    return "/dev/net/tun is not for this user: run as root, or open it to all, as most systems "
+           "do, with `chmod 666 /dev/net/tun`";
   if (!tun.valid())
     return fmt::format(
         "/dev/net/tun cannot be opened ({}): load the module with `modprobe tun`, or give this "

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lab/ping.h"
+#include "model/slowed_down.h"
 
 namespace riffle::lab {
 
@@ -18,7 +19,7 @@ Nanoseconds clock_now() {
 
 Lab::Lab(const LabOptions& options)
     : options_(options),
-      cluster_(slowed_down(options.cluster, options.dilate, options.shrink)),
+      cluster_(model::slowed_down(options.cluster, options.dilate, options.shrink)),
       wiring_(wire(cluster_, options.dilate)),
       hosts_(wiring_),
       switch_(std::make_unique<Switch>(wiring_, hosts_.devices(), options.seed)) {
@@ -86,8 +87,8 @@ void Lab::calibrate() {
   if (times.empty()) return;
   // What it takes at its best; a machine that is busy just now adds to the rest.
   const double best = std::ranges::min(times).count() * 1e9 / 2;
-  switch_->tell({.what = PortChange::bias,
-                 .value = std::clamp(best - static_cast<double>(apart), 0.0, most_bias)});
+  bias_ = std::llround(std::clamp(best - static_cast<double>(apart), 0.0, most_bias));
+  switch_->tell({.what = PortChange::bias, .value = static_cast<double>(bias_)});
 }
 
 }  // namespace riffle::lab

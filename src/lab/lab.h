@@ -35,6 +35,9 @@ class Lab {
   // As it is emulated: slowed down.
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
 
+  // What moving a packet takes, measured at the start and taken off every latency.
+  [[nodiscard]] Nanoseconds bias() const { return bias_; }
+
   // From now on the time of events counts.
   void start_clock();
   [[nodiscard]] Nanoseconds clock_start() const { return start_; }
@@ -55,6 +58,7 @@ class Lab {
   Hosts hosts_;
   std::unique_ptr<Switch> switch_;
   Nanoseconds start_ = 0;
+  Nanoseconds bias_ = 0;
 };
 
 }  // namespace riffle::lab

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "riffle/error.h"
 
@@ -11,30 +12,36 @@ namespace riffle::lab {
 
 namespace {
 
-// Estimates from one machine of two cores, not yet a measured boundary: a packet's way through
-// kernel and switch takes some 25 us that are taken off, and varies by as much; a latency must be
-// well above. More hosts than this share of a core wait for each other's turn.
-constexpr Seconds least_latency = microseconds(500);
-constexpr double hosts_per_core = 4;
-// What hosts may send together, payload, for each core.
-constexpr double bytes_per_core = 250e6;
+// Measured on a machine of two cores by `bench/lab_accuracy.py --only limits`; docs/performance.md
+// has the figures.
+//
+// The network itself holds shorter latencies (ping), but hosts share the cores: between a message
+// and the next those of a small all-reduce wait for each other's turns. Above this latency that
+// adds less than 15 % to what the cost model says.
+constexpr Seconds least_latency = microseconds(400);
+constexpr Seconds latency_per_host = microseconds(100);  // on each core
+// What hosts may send together, payload, for each core: half of what the switch moved while nobody
+// computed.
+constexpr double bytes_per_core = 500e6;
 
 struct Need {
   double dilation = 1;
   std::string why;
 };
 
-Need latency_need(const Cluster& cluster, const Machine& machine) {
-  const double crowd = std::max(1.0, cluster.size() / (hosts_per_core * machine.cores));
-  const Seconds least = least_latency * crowd;
-  Seconds shortest{};
+Seconds shortest_latency(const Cluster& cluster) {
+  Seconds shortest{std::numeric_limits<double>::infinity()};
   for (Rank a = 0; a < cluster.size(); ++a)
     for (Rank b = 0; b < cluster.size(); ++b)
-      if (const Seconds latency = cluster.latency(a, b);
-          a != b && (shortest.count() == 0 || latency < shortest))
-        shortest = latency;
+      if (a != b) shortest = std::min(shortest, cluster.latency(a, b));
+  return shortest;
+}
+
+Need latency_need(const Cluster& cluster, const Machine& machine) {
   if (cluster.size() < 2) return {};
-  return {least / std::max(shortest, Seconds(1e-9)),
+  const Seconds least = least_latency + latency_per_host * cluster.size() / machine.cores;
+  const Seconds shortest = shortest_latency(cluster);
+  return {least / std::max(shortest, Seconds(1e-12)),
           fmt::format("a latency of {}; with {} hosts on {} cores the least is {}", print(shortest),
                       cluster.size(), machine.cores, print(least))};
 }
@@ -75,6 +82,9 @@ void refuse_what_cannot_be(const Cluster& cluster, double dilate, double shrink,
                            const Machine& machine) {
   const Need need = need_of(cluster, shrink, machine);
   if (need.dilation <= dilate * (1 + 1e-9)) return;
+  if (need.dilation > most_dilation)
+    usage_error("the cluster asks for {}, and no --dilate is enough; --force runs it all the same",
+                need.why);
   usage_error("the cluster asks for {}; --dilate {:g} would work{}", need.why,
               rounded_up(need.dilation),
               dilate > 1 ? fmt::format(" ({:g} was given)", dilate) : "");

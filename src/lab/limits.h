@@ -7,6 +7,8 @@
 
 namespace riffle::lab {
 
+constexpr double most_dilation = 1e6;
+
 struct Machine {
   int cores = 1;
 };

@@ -126,6 +126,7 @@ bool parse(std::span<const std::byte> bytes, int hosts, Packet& packet) {
     packet.flow = mix(packet.flow, read<std::uint32_t>(bytes, inner));
     headers = 8;
   }
+  if (ip.protocol == IPPROTO_ICMP) headers = 8;
   if (ip.protocol == IPPROTO_TCP && inner + sizeof(tcphdr) <= bytes.size())
     headers = read<tcphdr>(bytes, inner).doff * std::size_t{4};
   const std::size_t data = bytes.size() - inner;

@@ -23,7 +23,7 @@ struct Packet {
   int from = 0;
   int to = 0;
   std::uint64_t flow = 0;  // packets of one connection and direction have the same
-  int payload = 0;         // bytes behind the TCP or UDP header; what a link's rate counts
+  int payload = 0;         // bytes behind the TCP, UDP or ICMP header; what a link's rate counts
   int segments = 1;
   // Kept by the fabric.
   Nanoseconds tail = 0;  // when its last byte is at the port where its head is

@@ -24,9 +24,15 @@ namespace riffle::lab {
 namespace {
 
 // Sleeping is not exact: the switch is awake a little early and looks at the clock for the rest.
-constexpr Nanoseconds early = 30'000;
+// A processor that slept for long wakes up late. After a short sleep it does not, and there must be
+// little to look at: a switch that never sleeps takes a core from the hosts, and what real-time
+// priority may use up is limited, after which the kernel stops it for 50 ms.
+constexpr Nanoseconds long_sleep = 300'000;
+constexpr Nanoseconds early_after_long = 30'000;
+constexpr Nanoseconds early_after_short = 5'000;
 // Pieces taken from a device before others are looked at again.
 constexpr int most_reads = 64;
+constexpr Nanoseconds longest_sleep = 200'000'000;
 // Counters are copied for who looks now and then, and before a long sleep: copying them for every
 // packet would cost more than the packet.
 constexpr Nanoseconds publish_every = 1'000'000;
@@ -52,7 +58,7 @@ class Loop {
       : fabric_(wiring, seed),
         hosts_(wiring.hosts),
         late_(std::max<Nanoseconds>(shortest_latency(wiring) / 10, 50'000)),
-        together_(std::min<Nanoseconds>(shortest_latency(wiring) / 200, 20'000)),
+        together_(std::min<Nanoseconds>(shortest_latency(wiring) / 100, 20'000)),
         report_(report),
         counters_(counters) {
     for (const Descriptor& device : devices)
@@ -68,19 +74,21 @@ class Loop {
       if (watched_.back().revents != 0) take_commands();
       const Nanoseconds now = clock_now();
       do_changes(now);
-      fabric_.run(now + together_,
-                  [&](const Packet& packet, Nanoseconds due) { write_to(packet, due); });
+      if (fabric_.next() <= now)
+        fabric_.run(now + together_,
+                    [&](const Packet& packet, Nanoseconds due) { write_to(packet, due); });
       if (now - published_ > publish_every) publish();
     }
   }
 
  private:
   void wait() {
-    const Nanoseconds next = std::min(fabric_.next(), next_change()) - together_;
-    timespec limit{.tv_sec = 0, .tv_nsec = 200'000'000};
-    if (next != Fabric::never - together_) {
-      const Nanoseconds left = next - clock_now() - early;
-      limit.tv_nsec = std::clamp<Nanoseconds>(left, 0, 200'000'000);
+    const Nanoseconds next = std::min(fabric_.next(), next_change());
+    timespec limit{.tv_sec = 0, .tv_nsec = longest_sleep};
+    if (next != Fabric::never) {
+      const Nanoseconds left = next - clock_now();
+      const Nanoseconds early = left > long_sleep ? early_after_long : early_after_short;
+      limit.tv_nsec = std::clamp<Nanoseconds>(left - early, 0, longest_sleep);
     }
     if (limit.tv_nsec > publish_every) publish();
     ppoll(watched_.data(), watched_.size(), &limit, nullptr);
@@ -149,7 +157,7 @@ class Loop {
         return fabric_.repair(change.port);
       case PortChange::bias:
         bias_ = time;
-        return report_.bias.store(time);
+        return;
       case PortChange::end:
         over_ = true;
     }
@@ -164,13 +172,13 @@ class Loop {
   Fabric fabric_;
   int hosts_;
   Nanoseconds late_;
-  Nanoseconds together_;  // what is due so soon is done in one go
+  Nanoseconds together_;  // what is due so soon after something else is done with it
   SwitchReport& report_;
   Counters* counters_;
   std::vector<pollfd> watched_;      // the devices, then our commands
   std::vector<PortChange> changes_;  // by time
   std::array<std::byte, 70'000> buffer_{};
-  Nanoseconds bias_ = 0;
+  Nanoseconds bias_ = 0;  // what moving a packet takes
   Nanoseconds published_ = 0;
   bool over_ = false;
 };

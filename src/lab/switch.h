@@ -21,7 +21,6 @@ struct SwitchReport {
   std::atomic<std::int64_t> delivered{0};  // pieces
   std::atomic<std::int64_t> late{0};       // of them, by more than a tenth of the shortest latency
   std::atomic<std::int64_t> unread{0};     // came for nobody
-  std::atomic<Nanoseconds> bias{0};        // what moving a packet takes, taken off every latency
 };
 
 // A change of ports; in messages to the switch, so a plain struct.

@@ -3,8 +3,10 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -80,17 +82,18 @@ struct End {
 class Station {
  public:
   Station(int host, const std::vector<Flow>& flows, Shared& shared, int stations,
-          Nanoseconds window)
+          const TransferOptions& options)
       : host_(host),
         flows_(flows),
         shared_(shared),
         stations_(stations),
-        window_(window),
+        options_(options),
+        window_(static_cast<Nanoseconds>(options.window.count() * 1e9)),
         buffer_(256 << 10) {}
 
-  void run(double warm_up) {
+  void run() {
     connect_all();
-    for (End& end : ends_) end.left = end.total = std::floor(warm_up);
+    for (End& end : ends_) end.left = end.total = std::floor(options_.warm_up);
     move(false);
     meet(shared_.ready[1], stations_);
     // What was acknowledged last is on its way; then all begin at one moment.
@@ -106,6 +109,7 @@ class Station {
  private:
   void connect_all() {
     const Descriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    must(listener.valid(), "making a socket");
     const int yes = 1;
     setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     const sockaddr_in here = address(host_);
@@ -122,6 +126,7 @@ class Station {
 
   void connect_to(int flow) {
     Descriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    must(made.valid(), "making a socket");
     const sockaddr_in there = address(flows_[static_cast<std::size_t>(flow)].to);
     must(connect(made.get(), reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0,
          "connecting");
@@ -137,20 +142,33 @@ class Station {
     ends_.push_back({.socket = std::move(taken), .flow = flow, .sends = false});
   }
 
+  // What an end may send now.
+  [[nodiscard]] double room_of(const End& end) const {
+    if (!end.sends || options_.most_in_flight == 0) return end.left;
+    int unacknowledged = 0;
+    must(ioctl(end.socket.get(), SIOCOUTQ, &unacknowledged) == 0, "looking at a socket");
+    return std::min(end.left, static_cast<double>(options_.most_in_flight - unacknowledged));
+  }
+
   // Until nothing is left at any end.
   void move(bool counts) {
     std::vector<pollfd> watched(ends_.size());
     for (;;) {
       bool any = false;
+      bool held = false;  // by the limit of what may be on its way: nobody wakes us then
       for (std::size_t i = 0; i < ends_.size(); ++i) {
         const bool wants = ends_[i].left > 0;
+        const bool may = wants && room_of(ends_[i]) > 0;
         any = any || wants;
-        watched[i] = {.fd = wants ? ends_[i].socket.get() : -1,
+        held = held || (wants && !may);
+        watched[i] = {.fd = may ? ends_[i].socket.get() : -1,
                       .events = static_cast<short>(ends_[i].sends ? POLLOUT : POLLIN),
                       .revents = 0};
       }
       if (!any) return;
-      must(poll(watched.data(), watched.size(), 30'000) > 0, "waiting for the network");
+      const timespec limit{.tv_sec = held ? 0 : 30, .tv_nsec = held ? 200'000 : 0};
+      const int found = ppoll(watched.data(), watched.size(), &limit, nullptr);
+      must(found > 0 || (found == 0 && held), "waiting for the network");
       for (std::size_t i = 0; i < ends_.size(); ++i)
         if (watched[i].revents != 0) move_some(ends_[i], counts);
     }
@@ -158,7 +176,7 @@ class Station {
 
   void move_some(End& end, bool counts) {
     const auto size =
-        static_cast<std::size_t>(std::min(end.left, static_cast<double>(buffer_.size())));
+        static_cast<std::size_t>(std::min(room_of(end), static_cast<double>(buffer_.size())));
     const ssize_t done =
         end.sends ? ::send(end.socket.get(), buffer_.data(), size, MSG_NOSIGNAL | MSG_DONTWAIT)
                   : recv(end.socket.get(), buffer_.data(), size, MSG_DONTWAIT);
@@ -187,6 +205,7 @@ class Station {
   const std::vector<Flow>& flows_;
   Shared& shared_;
   int stations_;
+  const TransferOptions& options_;
   Nanoseconds window_;
   std::vector<End> ends_;
   std::vector<std::byte> buffer_;
@@ -194,9 +213,8 @@ class Station {
 
 }  // namespace
 
-Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double warm_up,
-                     Seconds window) {
-  const auto nanoseconds = static_cast<Nanoseconds>(window.count() * 1e9);
+Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows,
+                     const TransferOptions& options) {
   std::vector<int> which;
   for (const Flow& flow : flows)
     for (const int host : {flow.from, flow.to})
@@ -209,8 +227,8 @@ Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double 
       hosts, which,
       [&](int index) {
         Station(which[static_cast<std::size_t>(index)], flows, shared,
-                static_cast<int>(which.size()), nanoseconds)
-            .run(warm_up);
+                static_cast<int>(which.size()), options)
+            .run();
       },
       Seconds(170));
   Transferred done;

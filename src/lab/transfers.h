@@ -16,8 +16,13 @@ struct Transferred {
   std::vector<double> rates;
   Seconds time{};
 };
-Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows, double warm_up,
-                     Seconds window);
+struct TransferOptions {
+  double warm_up = 0;  // bytes
+  Seconds window{1};
+  int most_in_flight = 0;  // bytes of a flow on their way; 0: as many as TCP likes
+};
+Transferred transfer(const Hosts& hosts, const std::vector<Flow>& flows,
+                     const TransferOptions& options);
 
 // Runs on a host, in a process of its own that may use the memory it shares with us; throws when
 // one of them fails or takes longer than the limit.

@@ -16,7 +16,7 @@ constexpr int largest_frame = 65'536;
 constexpr int smallest_frame = 1'514;
 // A queue holds at least twice a path's bandwidth-delay product, at least so much time of its
 // link as switches have memory for, and at least a few first windows of TCP.
-constexpr Seconds queue_time = milliseconds(20);
+constexpr Seconds queue_time = milliseconds(10);
 constexpr double least_queue = 128 << 10;
 constexpr std::int64_t host_queue = std::int64_t{64} << 20;
 constexpr double least_window = 512 << 10;
@@ -89,28 +89,26 @@ Extremes extremes(const Wiring& wiring) {
   return found;
 }
 
-// Large pieces are cheap. But what is sent in one piece blocks a link for its whole time, so a
-// piece takes an eighth of the shortest latency, or 100 us where that is more.
-int frame_of(double bandwidth, Nanoseconds shortest) {
-  const double time = std::max(1e-4, static_cast<double>(shortest) * 1e-9 / 8);
-  return static_cast<int>(std::clamp<double>(time * bandwidth, smallest_frame, largest_frame));
+// Large pieces are cheap, but what is sent in one piece blocks a link for its whole time: an eighth
+// of the shortest latency. A switch moves so many pieces a second, on one core, and many hosts
+// would send more; then a piece takes up to a quarter.
+Seconds piece_time(Nanoseconds shortest, int hosts) {
+  constexpr double most_pieces = 32'000;
+  constexpr Seconds least = microseconds(100);
+  const Seconds latency(static_cast<double>(shortest) * 1e-9);
+  return std::clamp(Seconds(hosts / most_pieces), std::max(least, latency / 8),
+                    std::max(least, latency / 4));
+}
+
+int frame_of(double bandwidth, Seconds time) {
+  return static_cast<int>(
+      std::clamp<double>(time.count() * bandwidth, smallest_frame, largest_frame));
 }
 
 }  // namespace
 
 int way_up(const Wiring& wiring, LinkId link) {
   return 2 * (link.uplink ? wiring.hosts + link.index : link.index);
-}
-
-Cluster slowed_down(Cluster cluster, double dilate, double shrink) {
-  const auto slow = [&](Link& link) {
-    link.latency *= dilate;
-    link.bandwidth.bytes_per_second /= dilate * shrink;
-  };
-  for (WorkerSpec& worker : cluster.workers) slow(worker.link);
-  for (Domain& domain : cluster.domains) slow(domain.uplink);
-  for (PairLink& pair : cluster.pairs) slow(pair.link);
-  return cluster;
 }
 
 Wiring wire(const Cluster& cluster, double dilate) {
@@ -126,8 +124,9 @@ Wiring wire(const Cluster& cluster, double dilate) {
   for (const Domain& domain : cluster.domains) add_link(wiring, domain.name, domain.uplink, false);
   add_paths(wiring, cluster);
   const Extremes found = extremes(wiring);
+  const Seconds piece = piece_time(found.shortest, wiring.hosts);
   for (Port& port : wiring.ports) {
-    port.quantum = frame_of(port.bandwidth, found.shortest);
+    port.quantum = frame_of(port.bandwidth, piece);
     port.limit =
         port.fair
             ? host_queue

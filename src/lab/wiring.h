@@ -36,10 +36,8 @@ struct Wiring {
 // A link's way up is an even port, its way down the next.
 int way_up(const Wiring& wiring, LinkId link);
 
-// Time stretched `dilate`-fold, messages that carry 1/`shrink` of their bytes.
-Cluster slowed_down(Cluster cluster, double dilate, double shrink);
-
-// `dilate` as the cluster was slowed down: queues are as deep, in bytes, as those of the true one.
+// `dilate` as the cluster was slowed down (model/slowed_down.h): queues are as deep, in bytes, as
+// those of the true one.
 Wiring wire(const Cluster& cluster, double dilate);
 
 }  // namespace riffle::lab

@@ -73,6 +73,8 @@ Change parse_change(std::string_view text, std::string_view source) {
         "{}: a link takes bandwidth=, latency=, jitter=, loss=, load=, cut or repair; a worker "
         "takes slow=",
         what);
+  if (change.cut && change.repair)
+    usage_error("{}: cut and repair at one time; of two changes the later one counts", what);
   return change;
 }
 

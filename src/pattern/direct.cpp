@@ -12,8 +12,11 @@ class Direct : public Pattern {
 
   void sends(int member, int round, std::vector<Message>& out) const override {
     const bool add = halves_.scatter && round == 0;
-    for (int other = 0; other < members(); ++other)
-      if (other != member) out.push_back({member, other, add ? other : member, 1, add});
+    // Each begins with another: what all send first would meet at one member's link.
+    for (int i = 1; i < members(); ++i) {
+      const int other = (member + i) % members();
+      out.push_back({member, other, add ? other : member, 1, add});
+    }
   }
   void receives(int member, int round, std::vector<Message>& out) const override {
     const bool add = halves_.scatter && round == 0;

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "riffle/error.h"
-#include "simulate/report.h"
 
 namespace riffle {
 namespace {
@@ -32,6 +31,10 @@ std::string explain_step(const Candidate& candidate) {
 
 }  // namespace
 
+std::string reason_of(const Candidate& candidate) {
+  return fmt::format("{}; {}", explain(candidate.simulation), explain_step(candidate));
+}
+
 std::vector<std::string> candidate_specs(const StrategyTable& table) {
   std::vector<std::string> all;
   for (const StrategyInfo& info : table.all())
@@ -42,7 +45,11 @@ std::vector<std::string> candidate_specs(const StrategyTable& table) {
 Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& table,
                const std::vector<std::string>& specs, const SimulateOptions& options,
                const PlanProgress& progress) {
-  Plan plan{.model = trace.model, .cluster = print(cluster), .candidates = {}};
+  Plan plan{.model = trace.model,
+            .cluster = print(cluster),
+            .candidates = {},
+            .trace = trace,
+            .network = cluster};
   const World world(cluster);
   std::string refused;
   for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -54,8 +61,7 @@ Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& 
       candidate.effective_step = strategy->traits(world).effective_step;
       candidate.per_effective_step = candidate.simulation.iteration / candidate.effective_step;
       candidate.exact = table.info(strategy.name).exact;
-      candidate.reason =
-          fmt::format("{}; {}", explain(candidate.simulation), explain_step(candidate));
+      candidate.reason = reason_of(candidate);
       plan.candidates.push_back(std::move(candidate));
     } catch (const UsageError& error) {
       refused = error.what();
@@ -71,24 +77,11 @@ Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& 
   return plan;
 }
 
-std::string to_json(const Plan& plan) {
-  Json json{{"riffle", "plan"},
-            {"version", 1},
-            {"model", plan.model},
-            {"cluster", plan.cluster},
-            {"limit",
-             {{"what", plan.limit.what}, {"link", plan.limit.link}, {"share", plan.limit.share}}},
-            {"candidates", Json::array()}};
-  for (const Candidate& candidate : plan.candidates) {
-    Json entry = json_of(candidate.simulation);
-    entry["spec"] = candidate.spec;
-    entry["exact"] = candidate.exact;
-    entry["effective_step"] = candidate.effective_step;
-    entry["seconds_per_effective_step"] = candidate.per_effective_step.count();
-    entry["reason"] = candidate.reason;
-    json["candidates"].push_back(std::move(entry));
-  }
-  return json.dump(1) + "\n";
+void Plan::expect_workers(int workers, std::string_view what) const {
+  const int planned = candidates.front().simulation.workers;
+  if (planned != workers)
+    usage_error("{}: is for {} workers, there are {}; plan for as many (riffle plan --cluster)",
+                what, planned, workers);
 }
 
 }  // namespace riffle

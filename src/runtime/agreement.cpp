@@ -47,10 +47,6 @@ void check_alike(Exchanger& exchanger, bool alike, std::string_view what) {
                 ranks.ranks()[first - differs.begin()], ranks.ranks().front());
 }
 
-void check_equal(Exchanger& exchanger, const std::string& text, std::string_view what) {
-  check_alike(exchanger, broadcast(exchanger, text) == text, what);
-}
-
 // The lowest rank's choices, as JSON.
 Json choices(Exchanger& exchanger, const ModelSpec& model, const SessionOptions& options,
              const std::optional<Resumed>& resumed, int window) {
@@ -78,6 +74,10 @@ Json choices(Exchanger& exchanger, const ModelSpec& model, const SessionOptions&
 
 }  // namespace
 
+void check_equal(Exchanger& exchanger, const std::string& text, std::string_view what) {
+  check_alike(exchanger, broadcast(exchanger, text) == text, what);
+}
+
 std::string fingerprint(const ModelSpec& model) {
   std::string text;
   for (const TensorSpec& each : model.parameters)
@@ -93,7 +93,7 @@ Trace modelled_trace(const ModelSpec& model) {
   constexpr Seconds kPerElement{20e-9};
   constexpr Seconds kPerLayer{20e-6};
   Trace trace;
-  trace.model = "session";
+  trace.model = model.name;
   trace.dtype = widest(model);
   trace.source = "modelled: from the sizes";
   const std::int64_t unit = size_of(trace.dtype).count;
@@ -122,7 +122,6 @@ Trace overlapped(Trace trace, double share) {
 Agreement agree(Exchanger& exchanger, const NamedStrategy& strategy, const ModelSpec& model,
                 const SessionOptions& options, const std::optional<Resumed>& resumed) {
   check_model(model);
-  check_equal(exchanger, strategy.spec, "the strategy");
   check_equal(exchanger, fingerprint(model), "the model");
   check_equal(exchanger, resumed ? std::to_string(resumed->step) : "none",
               "the step that is resumed");
@@ -139,7 +138,8 @@ Agreement agree(Exchanger& exchanger, const NamedStrategy& strategy, const Model
                    .overlap = agreed["overlap"].get<double>(),
                    .step = resumed ? resumed->step : 0,
                    .layers_each = agreed["layers_each"].get<std::vector<int>>(),
-                   .sensing_window = window};
+                   .sensing_window = window,
+                   .measured = resumed && resumed->measured};
   check_trace(result.trace, model);
   return result;
 }

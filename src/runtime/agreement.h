@@ -15,6 +15,7 @@ struct Agreement {
   Step step = 0;
   std::vector<int> layers_each;  // the buckets of a session that is resumed; empty: not yet made
   int sensing_window = 0;        // in steps; 0: nothing is sensed
+  bool measured = false;         // the times are, and what was planned on them is decided
 };
 
 // What a checkpoint of this rank says, where one is resumed.
@@ -23,7 +24,13 @@ struct Resumed {
   std::string trace;    // JSON
   Step step = 0;
   std::vector<int> layers_each;
+  std::string running;  // the strategy's spec
+  std::string plan;     // JSON; empty: none
+  bool measured = false;
 };
+
+// All ranks learn who differs, and from whom: UsageError.
+void check_equal(Exchanger& exchanger, const std::string& text, std::string_view what);
 
 Agreement agree(Exchanger& exchanger, const NamedStrategy& strategy, const ModelSpec& model,
                 const SessionOptions& options, const std::optional<Resumed>& resumed);

@@ -1,11 +1,9 @@
-// Which gradients of a step have come, and when. One thread at a time.
+// Which gradients of a step have come. One thread at a time.
 #pragma once
 
 #include <vector>
 
-#include "riffle/engine.h"
 #include "riffle/session.h"
-#include "riffle/units.h"
 
 namespace riffle::runtime {
 
@@ -25,24 +23,11 @@ class Arrivals {
   [[nodiscard]] const std::vector<char>& used_before() const { return used_before_; }
   void end();
 
-  // Times of layers, from the steps after the first few: none until there are enough.
-  [[nodiscard]] bool is_measured() const { return steps_ >= kMeasured; }
-  // With the measured times in the place of those of `trace`.
-  [[nodiscard]] Trace measured(Trace trace) const;
-
  private:
-  // The first steps warm up: pages, caches, lazily made optimizer state.
-  static constexpr int kWarmUp = 2;
-  static constexpr int kMeasured = 5;
-  void note_times();
-
   std::vector<int> missing_;  // by bucket
   std::vector<char> arrived_;
   std::vector<char> used_;
   std::vector<char> used_before_;
-  std::vector<Clock::time_point> at_;
-  std::vector<Seconds> times_;  // summed
-  int steps_ = 0;
 };
 
 }  // namespace riffle::runtime

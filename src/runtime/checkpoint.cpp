@@ -8,7 +8,7 @@
 namespace riffle::runtime {
 namespace {
 
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 constexpr std::string_view kSource = "session state";
 
 struct Split {
@@ -109,7 +109,7 @@ std::optional<Resumed> read_resumed(std::span<const std::byte> bytes, const Iden
   const auto expect = [&](std::string_view key, std::string_view now) {
     if (header.at(key).text() != now) header.at(key).fail(fmt::format("now it is {}", now));
   };
-  expect("strategy", identity.strategy.spec);
+  expect("strategy", identity.strategy);
   if (header.at("model").text() != fingerprint(identity.model))
     usage_error("{}: of a model with other parameters", kSource);
   if (header.at("rank").integer(0, 1 << 30) != identity.rank)
@@ -119,7 +119,10 @@ std::optional<Resumed> read_resumed(std::span<const std::byte> bytes, const Iden
   Resumed resumed{.cluster = header.at("cluster").text(),
                   .trace = header.at("trace").text(),
                   .step = header.at("step").integer(0, std::int64_t{1} << 53),
-                  .layers_each = {}};
+                  .layers_each = {},
+                  .running = header.at("running").text(),
+                  .plan = header.at("plan").text(),
+                  .measured = header.at("measured").boolean()};
   const JsonReader layers = header.at("layers_each");
   for (std::size_t i = 0; i < layers.size(); ++i)
     resumed.layers_each.push_back(static_cast<int>(layers.at(i).integer(1, 1 << 30)));
@@ -127,11 +130,14 @@ std::optional<Resumed> read_resumed(std::span<const std::byte> bytes, const Iden
 }
 
 std::vector<std::byte> write_checkpoint(const Identity& identity, const Agreement& agreed,
-                                        Step step, const Values& values,
+                                        const Running& running, Step step, const Values& values,
                                         const std::vector<FlightPtr>& flights) {
   Json header{{"riffle", "session"},
               {"version", kVersion},
-              {"strategy", identity.strategy.spec},
+              {"strategy", identity.strategy},
+              {"running", running.strategy.spec},
+              {"plan", running.plan ? to_json(*running.plan) : ""},
+              {"measured", agreed.measured},
               {"model", fingerprint(identity.model)},
               {"rank", identity.rank},
               {"workers", identity.workers},

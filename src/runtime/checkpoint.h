@@ -1,14 +1,14 @@
 // A session as bytes: a JSON header, then the memory that it names, in order.
 #pragma once
 
-#include "runtime/agreement.h"
+#include "runtime/planning.h"
 #include "runtime/values.h"
 
 namespace riffle::runtime {
 
 // What a session is, apart from its memory.
 struct Identity {
-  const NamedStrategy& strategy;
+  std::string_view strategy;  // as it was asked for
   const ModelSpec& model;
   Rank rank = 0;
   int workers = 0;
@@ -20,7 +20,7 @@ std::optional<Resumed> read_resumed(std::span<const std::byte> bytes, const Iden
 
 // `flights` have arrived and are still to be merged.
 std::vector<std::byte> write_checkpoint(const Identity& identity, const Agreement& agreed,
-                                        Step step, const Values& values,
+                                        const Running& running, Step step, const Values& values,
                                         const std::vector<FlightPtr>& flights);
 
 // Restores the outer optimizer's memory, and gives the flights that are still to be merged.

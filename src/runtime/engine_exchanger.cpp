@@ -42,7 +42,7 @@ void EngineExchanger::open(const Opening& opening) {
       opening.recorder);
 }
 
-void EngineExchanger::change(const World& world) {
+void EngineExchanger::change(const World& world, const std::vector<Program>& /*programs*/) {
   racks_ = world.racks();
 }
 

@@ -30,7 +30,7 @@ class EngineExchanger final : public Exchanger, private Surroundings {
   void average(TensorView values) override;
 
   void open(const Opening& opening) override;
-  void change(const World& world) override;
+  void change(const World& world, const std::vector<Program>& programs) override;
   void plan(FlightPtr flight) override;
   void start(Flight& flight) override;
   void wait(Flight& flight) override;

@@ -24,6 +24,8 @@ class Surroundings {
   // How an exchange of this size runs here.
   [[nodiscard]] virtual Algorithm algorithm(const CostModel& cost, const Exchange& exchange,
                                             Bytes size) const = 0;
+  // Whether an exchange runs by the algorithm that it names; else the library decides.
+  [[nodiscard]] virtual bool has_algorithms() const { return true; }
   // Whether sense() and spare_lane() are there.
   [[nodiscard]] virtual bool can_sense() const { return false; }
   // Racks, slow links and slow hosts, measured by all ranks together; `before` are the racks so
@@ -64,8 +66,8 @@ class Exchanger {
   // that order, each when it has been started. What fails is kept and thrown by the next wait or
   // check.
   virtual void open(const Opening& opening) = 0;
-  // The world has changed: its racks count from now on.
-  virtual void change(const World& world) = 0;
+  // The world or the programs have changed: these count from now on. Nothing is planned.
+  virtual void change(const World& world, const std::vector<Program>& programs) = 0;
   virtual void plan(FlightPtr flight) = 0;
   virtual void start(Flight& flight) = 0;
   virtual void wait(Flight& flight) = 0;

@@ -8,10 +8,6 @@
 namespace riffle::runtime {
 namespace {
 
-// Buckets that come later may be spread over more lanes than the first ones: no strategy of ours
-// uses more than these.
-constexpr int kLeast = 3;
-
 std::uint32_t bits(int first, int count) {
   return ((std::uint32_t{1} << count) - 1) << first;
 }
@@ -30,7 +26,7 @@ Kept kept_by(const collective::Control& control) {
 }  // namespace
 
 Lanes::Lanes(const collective::Control& control, int count, bool watched)
-    : collectives_(control.collectives), count_(std::max(count, kLeast) + (watched ? 1 : 0)) {
+    : collectives_(control.collectives), count_(std::max(count, kLeastLanes) + (watched ? 1 : 0)) {
   const Kept kept = kept_by(control);
   const auto found = std::ranges::search_n(kept, count_, 0.0);
   if (found.empty())

@@ -6,6 +6,10 @@
 
 namespace riffle::runtime {
 
+// Buckets that come later, and another strategy, may use more lanes than the first programs: a
+// session keeps at least so many. No strategy of ours uses more.
+constexpr int kLeastLanes = 3;
+
 // Lanes that this session keeps while it lives; the same on all ranks, who all make one at the same
 // time.
 class Lanes {

@@ -51,6 +51,18 @@ void Recorder::end_step() {
   if (steps_ > 0) all_steps_ += at - last_step_;
   last_step_ = at;
   ++steps_;
+  if (steps_ == lap_from_) lap_begin_ = at;
+}
+
+void Recorder::begin_lap() {
+  const std::scoped_lock lock(mutex_);
+  lap_from_ = steps_ + 1;
+}
+
+std::optional<Seconds> Recorder::lap() const {
+  const std::scoped_lock lock(mutex_);
+  if (steps_ <= lap_from_) return std::nullopt;
+  return Seconds(last_step_ - lap_begin_) / static_cast<double>(steps_ - lap_from_);
 }
 
 void Recorder::consensus(double distance) {

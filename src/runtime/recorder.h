@@ -29,6 +29,11 @@ class Recorder {
   void end_step();
   void consensus(double distance);
 
+  // Steps from the next one on are counted anew, for lap().
+  void begin_lap();
+  // The mean time of a step since then, but for the first; nothing where there is none yet.
+  [[nodiscard]] std::optional<Seconds> lap() const;
+
   // From now on keeps records of exchanges, for take_records().
   void keep_records();
   [[nodiscard]] std::vector<ExchangeRecord> take_records();
@@ -51,6 +56,8 @@ class Recorder {
   Clock::time_point last_step_ = begin_;
   Step steps_ = 0;
   Seconds all_steps_{};  // without the first
+  Step lap_from_ = 1;    // when so many steps had ended
+  Clock::time_point lap_begin_ = begin_;
   Seconds waited_{};
   Bytes sent_;
   std::optional<double> consensus_;

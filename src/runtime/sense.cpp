@@ -209,27 +209,11 @@ void Sensing::measure_again(const std::optional<Drift::Seen>& drift) {
   patience_ = 1;
   why_ = seen + fmt::format("{}", fmt::join(changed, "; "));
   next_ = std::move(now);
-  switch_at_ = quiet_step();
-}
-
-// The first step from now on at whose forward nothing of earlier programs is still to be merged. A
-// strategy that always has something on its way changes at once: what is late is a correction,
-// which adds up with any other.
-Step Sensing::quiet_step() const {
-  const Step now = watched_.step();
-  const Traits traits = watched_.strategy().traits_with(watched_.world(), watched_.buckets());
-  const auto is_quiet = [&](Step candidate) {
-    const schedule::Moment by = schedule::moment(candidate, schedule::Point::before_forward);
-    for (Step begun = std::max<Step>(candidate - traits.staleness - 1, 0); begun < candidate;
-         ++begun)
-      for (const Exchange& each :
-           watched_.strategy().program(begun, watched_.world(), watched_.buckets()).exchanges)
-        if (schedule::merged(each, begun) > by) return false;
-    return true;
-  };
-  for (Step candidate = now; candidate <= now + traits.staleness + 1; ++candidate)
-    if (is_quiet(candidate)) return candidate;
-  return now;
+  // A strategy that always has something on its way changes at once: what is late is a correction,
+  // which adds up with any other.
+  switch_at_ = schedule::quiet_step(watched_.strategy(), watched_.world(), watched_.buckets(),
+                                    watched_.step())
+                   .value_or(watched_.step());
 }
 
 void Sensing::change_world() {

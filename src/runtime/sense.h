@@ -54,7 +54,6 @@ class Sensing {
   void decide();
   [[nodiscard]] std::vector<ExchangeTime> times_of(const std::vector<double>& numbers) const;
   void measure_again(const std::optional<Drift::Seen>& drift);
-  [[nodiscard]] Step quiet_step() const;
   void change_world();
   void begin_window();
 

@@ -23,7 +23,7 @@ const World& Session::world() const {
   return state_->agreed.world;
 }
 const NamedStrategy& Session::strategy() const {
-  return state_->named;
+  return state_->running.strategy;
 }
 Step Session::step() const {
   return state_->steps.machine().step();
@@ -34,8 +34,8 @@ Step Session::step() const {
 const BucketPlan& Session::buckets() const {
   return state_->values.layout().buckets;
 }
-const Trace& Session::trace() const {
-  return state_->agreed.trace;
+Trace Session::trace() const {
+  return state_->trace();
 }
 int Session::bucket_of(int parameter) const {
   return state_->values.layout().bucket_of[state_->checked(parameter)];
@@ -58,7 +58,7 @@ bool Session::keeps_state() const {
   return state_->needs.state;
 }
 bool Session::needs_ready() const {
-  return state_->needs.ready || state_->needs.per_bucket;
+  return state_->needs.ready || state_->needs.per_bucket || state_->options.profile;
 }
 bool Session::waits_in_forward() const {
   return state_->needs.forward;
@@ -95,6 +95,22 @@ void Session::stepped(int bucket) {
 }
 void Session::end_step() {
   state_->end_step();
+}
+
+bool Session::profiles() const {
+  return state_->steps.profile().is_wanted();
+}
+void Session::begin_forward() {
+  state_->steps.profile().begin_forward();
+}
+void Session::forward_done(int parameter) {
+  state_->steps.profile().forward_done(state_->checked(parameter));
+}
+void Session::end_forward() {
+  state_->steps.profile().end_forward();
+}
+void Session::optimizer_took(Seconds time) {
+  state_->steps.profile().optimizer(time);
 }
 
 bool Session::updates_in_backward() const {
@@ -170,6 +186,9 @@ SessionStats Session::stats() const {
 }
 Timeline Session::timeline() const {
   return state_->recorder.timeline();
+}
+std::optional<Plan> Session::plan() const {
+  return state_->measured_plan();
 }
 const std::vector<Sensed>& Session::sensed() const {
   return state_->sensed;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/files.h"
 #include "riffle/error.h"
 #include "runtime/whole_model.h"
 
@@ -31,9 +32,19 @@ schedule::Overlap::Mode mode_of(OverlapMode mode) {
 }
 
 // Of buckets that carry the model's buffers.
-schedule::Needs needs_of(const Strategy& strategy, const World& world, const BucketPlan& buckets) {
+std::vector<Program> programs_of(const Strategy& strategy, const World& world,
+                                 const BucketPlan& buckets) {
   if (world.size() == 1) return {};
-  return schedule::needs_of(schedule::programs_of(strategy, world, buckets));
+  return schedule::programs_of(strategy, world, buckets);
+}
+
+schedule::Needs needs_of(const Strategy& strategy, const World& world, const BucketPlan& buckets) {
+  return schedule::needs_of(programs_of(strategy, world, buckets));
+}
+
+SessionOptions with_profile(SessionOptions options) {
+  if (!options.profile) options.profile = read_profile_request(process_environment());
+  return options;
 }
 
 }  // namespace
@@ -41,23 +52,23 @@ schedule::Needs needs_of(const Strategy& strategy, const World& world, const Buc
 Session::State::State(std::unique_ptr<runtime::Exchanger> by, NamedStrategy strategy, ModelSpec of,
                       SessionOptions with)
     : exchanger(std::move(by)),
-      named(std::move(strategy)),
       model(std::move(of)),
-      options(std::move(with)),
-      agreed(runtime::agree(*exchanger, named, model, options,
-                            runtime::read_resumed(options.resume, identity()))),
+      options(with_profile(std::move(with))),
+      asked(runtime::asked_spec(strategy, options)),
+      resumed(runtime::read_resumed(options.resume, identity())),
+      running(runtime::begin_running(*exchanger, strategy, model, resumed, options)),
+      agreed(runtime::agree(*exchanger, running.strategy, model, options, resumed)),
       cost(agreed.world.cluster),
-      plan(runtime::Layout(model, buckets_of(agreed, *named.strategy, *cost)).buckets),
-      needs(needs_of(*named.strategy, agreed.world, plan)),
+      plan(runtime::Layout(model, buckets_of(agreed, this->strategy(), *cost)).buckets),
+      needs(needs_of(this->strategy(), agreed.world, plan)),
       recorder(exchanger->rank(), options.record),
       values(exchanger->memory(), model, runtime::Layout(model, plan), needs),
-      steps(*exchanger, values, model.parameters.size()),
+      steps(*exchanger, values, model.parameters.size(),
+            options.profile ? options.profile->steps : 0),
       overlap(needs, mode_of(options.overlap)) {
   const bool senses = agreed.sensing_window > 0;
   exchanger->open({.session = agreed.session,
-                   .programs = agreed.world.size() == 1
-                                   ? std::vector<Program>{}
-                                   : schedule::programs_of(*named.strategy, agreed.world, plan),
+                   .programs = programs_of(this->strategy(), agreed.world, plan),
                    .needs = needs,
                    .world = agreed.world,
                    .senses = senses,
@@ -77,6 +88,11 @@ Session::State::State(std::unique_ptr<runtime::Exchanger> by, NamedStrategy stra
 }
 
 Session::State::~State() {
+  if (options.profile && !steps.profile().is_complete()) try {
+      write_profile();
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "riffle: {}\n", error.what());
+    }
   exchanger->end(step());
 }
 
@@ -87,7 +103,7 @@ int Session::State::checked(int parameter) const {
 }
 
 runtime::Identity Session::State::identity() const {
-  return {named, model, exchanger->rank(), exchanger->ranks().size()};
+  return {asked, model, exchanger->rank(), exchanger->ranks().size()};
 }
 
 void Session::State::broadcast_model() {
@@ -105,7 +121,9 @@ void Session::State::begin_step(Step step, bool forward) {
 
 void Session::State::end_step() {
   exchanger->throw_if_failed();
+  const bool was_complete = steps.profile().is_complete();
   steps.step_done();
+  if (options.profile && !was_complete && steps.profile().is_complete()) write_profile();
   exchanger->throw_if_failed();
   recorder.end_step();
   overlap.end_step();
@@ -116,7 +134,8 @@ void Session::State::end_step() {
 // ---- gradients as the update will see them
 
 double Session::State::gradient_norm() {
-  if (!needs.gradients) usage_error("the gradients of {} are the adapter's own", named.spec);
+  if (!needs.gradients)
+    usage_error("the gradients of {} are the adapter's own", running.strategy.spec);
   double whole = 0;
   double shared = 0;
   bool is_shared = false;
@@ -130,7 +149,8 @@ double Session::State::gradient_norm() {
 }
 
 void Session::State::scale_gradients(double factor) {
-  if (!needs.gradients) usage_error("the gradients of {} are the adapter's own", named.spec);
+  if (!needs.gradients)
+    usage_error("the gradients of {} are the adapter's own", running.strategy.spec);
   steps.for_each_gradient(
       [&](TensorView gradients, bool /*scattered*/) { values.scale(gradients, factor); });
 }
@@ -149,7 +169,10 @@ void Session::State::finish() {
   // only lose steps.
   for (const runtime::FlightPtr& flight : steps.delayed()) steps.drop(*flight);
   exchanger->meet(step());
-  if (agreed.world.size() == 1) return;
+  if (agreed.world.size() > 1) average_over_workers();
+}
+
+void Session::State::average_over_workers() {
   runtime::for_each_average(
       *exchanger, values, first_to_average(),
       [&](const runtime::Averaged& each) { exchanger->memory().copy(each.own, each.average); });
@@ -183,46 +206,116 @@ double Session::State::consensus_distance() {
 std::vector<std::byte> Session::State::save() {
   exchanger->throw_if_failed();
   steps.settle();
-  return runtime::write_checkpoint(identity(), agreed, step(), values, steps.delayed());
+  runtime::Agreement saved = agreed;
+  saved.measured &= !next;  // what waits for its step is decided anew
+  return runtime::write_checkpoint(identity(), saved, running, step(), values, steps.delayed());
 }
 
-// ---- other buckets, another world
+// ---- what was measured, what was planned
 
-// Buckets from measured times: what the first steps showed, as rank 0 saw it.
+Trace Session::State::trace() const {
+  return options.trace ? agreed.trace : steps.profile().measured(agreed.trace);
+}
+
+void Session::State::write_profile() {
+  const bool decides = exchanger->rank() == exchanger->ranks().ranks().front();
+  if (options.profile->file.empty() || !decides || steps.profile().is_empty()) return;
+  write_file(options.profile->file, to_json(steps.profile().measured(agreed.trace)));
+}
+
+std::optional<Plan> Session::State::measured_plan() const {
+  std::optional<Plan> told = running.plan;
+  if (!told) return told;
+  std::map<std::string, Seconds> measured = measured_steps;
+  if (const auto now = recorder.lap()) measured[running.strategy.spec] = *now;
+  for (Candidate& each : told->candidates)
+    if (const auto found = measured.find(each.spec); found != measured.end())
+      each.measured = found->second;
+  return told;
+}
+
+NamedStrategy Session::State::make_plan(const Trace& on) {
+  runtime::Running planned = runtime::plan_running(*exchanger, *options.automatic, running.strategy,
+                                                   on, agreed.world, agreed.overlap);
+  const std::string& spec = planned.strategy.spec;
+  const Candidate& chosen = *std::ranges::find(planned.plan->candidates, spec, &Candidate::spec);
+  log(fmt::format("auto {} {}", spec == running.strategy.spec ? "stays with" : "takes",
+                  explain_choice(*planned.plan, chosen, *options.automatic)));
+  running.plan = std::move(planned.plan);
+  return std::move(planned.strategy);
+}
+
+// ---- other buckets, another strategy, another world
+
 bool Session::State::relayout() {
-  runtime::Arrivals& arrivals = steps.arrivals();
-  if (agreed.world.size() == 1 || options.trace || !arrivals.is_measured() || is_measured)
-    return false;
-  is_measured = true;
-  Trace trace = trace_from_json(
-      runtime::broadcast(*exchanger, to_json(arrivals.measured(agreed.trace))), "rank 0's times");
-  BucketPlan next =
-      strategy().buckets(runtime::overlapped(trace, agreed.overlap), *cost, agreed.world);
+  if (!agreed.measured && steps.profile().is_enough()) look_at_measured();
+  if (!next || step() < next->from) return false;
+  const Next change = std::move(*next);
+  next.reset();
+  return change_to(change.strategy, change.trace, change.buckets);
+}
+
+// What the first steps showed, as rank 0 saw it.
+void Session::State::look_at_measured() {
+  agreed.measured = true;
+  const bool plans = options.automatic && !running.plan;
+  if (agreed.world.size() == 1 || (options.trace && !plans)) return;
+  Trace trace =
+      trace_from_json(runtime::broadcast(*exchanger, to_json(this->trace())), "rank 0's times");
+  NamedStrategy then = plans ? make_plan(trace) : running.strategy;
+  BucketPlan others =
+      runtime::Layout(
+          model, then->buckets(runtime::overlapped(trace, agreed.overlap), *cost, agreed.world))
+          .buckets;
   const auto same = [](const Bucket& a, const Bucket& b) {
     return a.first == b.first && a.last == b.last;
   };
-  if (std::ranges::equal(next, buckets(), same)) return false;
-  return move_to(std::move(trace), std::move(next));
+  // Where the buckets stay, times may still change what a strategy does with them.
+  const bool is_other = then.spec != running.strategy.spec;
+  if (!is_other && std::ranges::equal(others, buckets(), same) &&
+      programs_of(strategy(), agreed.world, others) ==
+          programs_of(strategy(), agreed.world, buckets())) {
+    agreed.trace = std::move(trace);
+    return;
+  }
+  const auto quiet = schedule::quiet_step(strategy(), agreed.world, buckets(), step());
+  // A strategy that always has something on its way keeps its buckets.
+  if (quiet || is_other)
+    next = {quiet.value_or(step()), std::move(then), std::move(trace), std::move(others)};
 }
 
 // Weights move with their tensors, and gradients where their update is still to be made; other
-// gradients have been used. What is delayed belongs to the old buckets: with it under way they
-// stay.
-bool Session::State::move_to(Trace trace, BucketPlan next) {
+// gradients have been used. What is delayed is merged now, by the old buckets.
+bool Session::State::change_to(NamedStrategy then, Trace on, BucketPlan others) {
   int postponed = 0;
   for (int b = 0; b < steps.machine().buckets(); ++b) {
     postponed += steps.machine().is_postponed(b) ? 1 : 0;
     (void)steps.before_forward(b);
   }
-  if (postponed != 0 && postponed != steps.machine().buckets()) return false;
-  // Some ranks may have something delayed where others, no delegates this time, have nothing.
-  double waiting = static_cast<double>(steps.delayed().size());
-  exchanger->all_reduce(std::span(&waiting, 1), Reduction::sum);
-  if (waiting > 0 || needs.outer) return false;
+  const bool is_other = then.spec != running.strategy.spec;
+  if (needs.outer || (postponed != 0 && (is_other || postponed != steps.machine().buckets())))
+    return false;
+  steps.merge_delayed();
   exchanger->forget_planned();
   const Step now = step();
-  agreed.trace = std::move(trace);
-  values.move_to(std::move(next), postponed != 0);
+  const bool was_exact = first_to_average() > 0;
+  if (is_other)
+    if (const auto took = recorder.lap()) measured_steps[running.strategy.spec] = *took;
+  running.strategy = std::move(then);
+  agreed.trace = std::move(on);
+  const auto programs = programs_of(strategy(), agreed.world, others);
+  const bool kept = needs.weights;
+  needs = schedule::needs_of(programs);
+  needs.weights |= kept;
+  values.move_to(std::move(others), needs, postponed != 0);
+  if (is_other) {
+    values.start_outer();
+    overlap = schedule::Overlap(needs, mode_of(options.overlap));
+    // Exact strategies keep workers equal that are so; they do not make them equal.
+    if (!was_exact && first_to_average() > 0) average_over_workers();
+    recorder.begin_lap();
+  }
+  exchanger->change(agreed.world, programs);
   steps.reset(postponed != 0);
   begin_step(now, true);
   if (sensing) sensing->restart();
@@ -239,14 +332,14 @@ void Session::State::come_to_rest() {
 }
 
 bool Session::State::change_world(Cluster cluster) {
-  World next(std::move(cluster), agreed.world.membership);
-  const schedule::Needs now = needs_of(strategy(), next, buckets());
+  World changed(std::move(cluster), agreed.world.membership);
+  const schedule::Needs now = needs_of(strategy(), changed, buckets());
   if (now.gradients || now.outer || (now.state && !needs.state)) return false;
   come_to_rest();
   exchanger->forget_planned();
-  agreed.world = std::move(next);
+  agreed.world = std::move(changed);
   cost.emplace(agreed.world.cluster);
-  exchanger->change(agreed.world);
+  exchanger->change(agreed.world, programs_of(strategy(), agreed.world, buckets()));
   begin_step(step(), true);
   return true;
 }
@@ -268,9 +361,10 @@ std::string Session::State::describe() const {
        {std::pair{needs.gradients, "gradients"}, std::pair{needs.weights, "weights"},
         std::pair{needs.state, "optimizer state"}})
     if (is_kept) kept += fmt::format("{}{}", kept.empty() ? "" : ", ", what);
-  return fmt::format("{} on {} workers, {} parameters in {} buckets ({}), exchanges {}", named.spec,
-                     agreed.world.size(), model.parameters.size(), buckets().size(),
-                     print(agreed.trace.bytes()), kept.empty() ? "nothing" : kept);
+  return fmt::format("{} on {} workers, {} parameters in {} buckets ({}), exchanges {}",
+                     running.strategy.spec, agreed.world.size(), model.parameters.size(),
+                     buckets().size(), print(agreed.trace.bytes()),
+                     kept.empty() ? "nothing" : kept);
 }
 
 }  // namespace riffle

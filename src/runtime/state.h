@@ -1,9 +1,11 @@
 // A session at work: what was agreed on, the values, their steps, and what watches them.
 #pragma once
 
+#include <map>
+
 #include "riffle/session.h"
-#include "runtime/agreement.h"
 #include "runtime/checkpoint.h"
+#include "runtime/planning.h"
 #include "runtime/sense.h"
 #include "runtime/steps.h"
 #include "schedule/overlap.h"
@@ -25,15 +27,19 @@ class Session::State final : private runtime::Watched {
   void scale_gradients(double factor);
   std::vector<std::byte> save();
   bool relayout();
+  [[nodiscard]] Trace trace() const;
+  [[nodiscard]] std::optional<Plan> measured_plan() const;
   [[nodiscard]] std::string describe() const;
   // The parameter itself; UsageError where there is none of that number.
   [[nodiscard]] int checked(int parameter) const;
 
   // The order is that of construction: what runs ends before what it uses.
   std::unique_ptr<runtime::Exchanger> exchanger;
-  NamedStrategy named;
   ModelSpec model;
   SessionOptions options;
+  std::string asked;  // the strategy's spec, also where it is "auto"
+  std::optional<runtime::Resumed> resumed;
+  runtime::Running running;
   runtime::Agreement agreed;
   std::optional<CostModel> cost;  // always there; made anew with the world
   BucketPlan plan;
@@ -42,7 +48,15 @@ class Session::State final : private runtime::Watched {
   runtime::Values values;
   runtime::Steps steps;
   schedule::Overlap overlap;
-  bool is_measured = false;  // buckets were made from measured times
+  std::map<std::string, Seconds> measured_steps;  // by spec, of strategies that ran before
+  // What was decided and waits for a step at which nothing is on its way.
+  struct Next {
+    Step from = 0;
+    NamedStrategy strategy;
+    Trace trace;
+    BucketPlan buckets;
+  };
+  std::optional<Next> next;
   std::vector<Sensed> sensed;
   std::optional<runtime::Sensing> sensing;
 
@@ -52,11 +66,17 @@ class Session::State final : private runtime::Watched {
   void broadcast_model();
   // Where all workers have the same parameters they are their average, bit for bit.
   [[nodiscard]] std::size_t first_to_average() const;
-  bool move_to(Trace trace, BucketPlan next);
+  // Another strategy, or other buckets, from the step under way on.
+  bool change_to(NamedStrategy then, Trace on, BucketPlan others);
+  void look_at_measured();
+  void average_over_workers();
+  // What to run from now on; says why.
+  NamedStrategy make_plan(const Trace& on);
+  void write_profile();
 
   // --- For what watches.
   [[nodiscard]] Step step() const override { return steps.machine().step(); }
-  [[nodiscard]] const Strategy& strategy() const override { return *named.strategy; }
+  [[nodiscard]] const Strategy& strategy() const override { return *running.strategy.strategy; }
   [[nodiscard]] const World& world() const override { return agreed.world; }
   [[nodiscard]] const BucketPlan& buckets() const override { return values.layout().buckets; }
   [[nodiscard]] bool is_under_way(Step step, int lane) const override;

@@ -10,8 +10,12 @@ namespace riffle::runtime {
 using schedule::Action;
 using schedule::Actions;
 
-Steps::Steps(Exchanger& exchanger, Values& values, std::size_t parameters)
-    : exchanger_(exchanger), values_(values), machine_(exchanger.rank()), arrivals_(parameters) {}
+Steps::Steps(Exchanger& exchanger, Values& values, std::size_t parameters, int profile_steps)
+    : exchanger_(exchanger),
+      values_(values),
+      profile_(parameters, profile_steps),
+      machine_(exchanger.rank()),
+      arrivals_(parameters) {}
 
 void Steps::begin(Step step, const Program& program, const CostModel& cost, bool forward) {
   const BucketPlan& buckets = values_.layout().buckets;
@@ -87,19 +91,30 @@ bool Steps::carry_out(const Actions& actions) {
 // ---- points
 
 bool Steps::before_forward(int bucket) {
+  profile_.stop();
   Actions actions;
   {
     const std::scoped_lock lock(mutex_);
     actions = machine_.before_forward(bucket);
   }
   (void)carry_out(actions);
-  return machine_.is_postponed(bucket);
+  if (machine_.is_postponed(bucket)) return true;  // its update comes first
+  profile_.go_on();
+  return false;
 }
 
 std::optional<int> Steps::mark_gradient_ready(int parameter, std::string_view name) {
   const std::scoped_lock lock(mutex_);
   arrivals_.use(parameter);
   if (!sync_) return std::nullopt;
+  profile_.gradient(parameter);
+  profile_.stop();
+  const std::optional<int> completed = arrive(parameter, name);
+  profile_.go_on();
+  return completed;
+}
+
+std::optional<int> Steps::arrive(int parameter, std::string_view name) {
   const int bucket = values_.layout().bucket_of.at(parameter);
   if (arrivals_.has_arrived(parameter) || machine_.is_ready(bucket))
     usage_error(
@@ -115,6 +130,7 @@ std::optional<int> Steps::mark_gradient_ready(int parameter, std::string_view na
 }
 
 void Steps::backward_done() {
+  profile_.backward_done();
   Actions actions;
   {
     const std::scoped_lock lock(mutex_);
@@ -124,6 +140,7 @@ void Steps::backward_done() {
 }
 
 bool Steps::before_step(int bucket) {
+  profile_.stop();  // until the bucket is updated
   Actions actions;
   {
     const std::scoped_lock lock(mutex_);
@@ -140,6 +157,7 @@ void Steps::stepped(int bucket) {
     actions = machine_.stepped(bucket);
   }
   (void)carry_out(actions);
+  profile_.go_on();
 }
 
 void Steps::step_done() {
@@ -149,6 +167,7 @@ void Steps::step_done() {
     actions = machine_.step_done();
   }
   (void)carry_out(actions);
+  profile_.end_step();
   const std::scoped_lock lock(mutex_);
   arrivals_.end();
 }
@@ -226,6 +245,15 @@ void Steps::drop(const Flight& flight) {
   const std::scoped_lock lock(mutex_);
   machine_.forget(flight.id);
   flights_.erase(flight.id);
+}
+
+void Steps::merge_delayed() {
+  for (const FlightPtr& flight : delayed()) {
+    const std::scoped_lock lock(mutex_);
+    values_.merge(*flight, flight->exchange.group.index_of(exchanger_.rank()));
+    machine_.forget(flight->id);
+    flights_.erase(flight->id);
+  }
 }
 
 bool Steps::is_under_way(Step step, int lane) const {

@@ -7,13 +7,15 @@
 
 #include "runtime/arrivals.h"
 #include "runtime/exchanger.h"
+#include "runtime/profile.h"
 #include "runtime/values.h"
 
 namespace riffle::runtime {
 
 class Steps {
  public:
-  Steps(Exchanger& exchanger, Values& values, std::size_t parameters);
+  // `profile_steps`: how many are measured, see Profile.
+  Steps(Exchanger& exchanger, Values& values, std::size_t parameters, int profile_steps);
 
   // A step begins. `forward`: its points before_forward are passed already.
   void begin(Step step, const Program& program, const CostModel& cost, bool forward = false);
@@ -32,7 +34,8 @@ class Steps {
   [[nodiscard]] bool sync() const;
   [[nodiscard]] bool used(int parameter) const;
   [[nodiscard]] const schedule::Machine& machine() const { return machine_; }
-  [[nodiscard]] Arrivals& arrivals() { return arrivals_; }
+  [[nodiscard]] Profile& profile() { return profile_; }
+  [[nodiscard]] const Profile& profile() const { return profile_; }
 
   // Calls visit(gradients, scattered): whole parts, or the own slice of what is scattered over the
   // ranks. Waits as before_step of all buckets does.
@@ -44,18 +47,22 @@ class Steps {
   // Flights of earlier steps that are not merged yet; all have arrived.
   [[nodiscard]] std::vector<FlightPtr> delayed();
   void drop(const Flight& flight);
+  // Merges all of them now. Corrections add up whenever they come.
+  void merge_delayed();
   // Some flight of this step and lane has not arrived.
   [[nodiscard]] bool is_under_way(Step step, int lane) const;
   // Other buckets: whether updates are postponed is the same for all of them.
   void reset(bool postponed);
 
  private:
+  std::optional<int> arrive(int parameter, std::string_view name);
   // Gives whether `update` was among them.
   bool carry_out(const schedule::Actions& actions);
   void carry_out(const schedule::Action& action);
 
   Exchanger& exchanger_;
   Values& values_;
+  Profile profile_;
   mutable std::mutex mutex_;  // never held in a wait
   // Guarded by mutex_.
   schedule::Machine machine_;

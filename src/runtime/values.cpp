@@ -275,7 +275,9 @@ void Values::move_state(int bucket, const std::vector<TensorView>& flat, Way way
 
 // ---- other buckets
 
-void Values::move_to(BucketPlan plan, bool gradients) {
+void Values::move_to(BucketPlan plan, const schedule::Needs& needs, bool gradients) {
+  needs_ = needs;
+  needs_.weights |= !weights_.empty();
   const Layout old = std::exchange(layout_, Layout(model_, std::move(plan)));
   if (!gradients) gradients_.clear();  // its memory is free for the new buckets
   const auto old_gradients = std::exchange(gradients_, {});
@@ -288,12 +290,14 @@ void Values::move_to(BucketPlan plan, bool gradients) {
     for (std::size_t i = 0; !from_flats.empty() && i < to.size(); ++i)
       memory_.copy(to_flats[to[i].bucket].at(to[i]), from_flats[from[i].bucket].at(from[i]));
   };
+  if (old_weights.empty()) load();
+  move(old.weights, old_weights, layout_.weights, weights_);
+  move(old.buffers, old_buffers, layout_.buffers, buffers_);
+  if (gradients_.empty()) return;
   move(old.gradients, old_gradients, layout_.gradients, gradients_);
   for (std::size_t p = 0; !old_gradients.empty() && p < model_.parameters.size(); ++p)
     memory_.copy(gradients_[layout_.gradients[p].bucket].flag_at(layout_.gradients[p]),
                  old_gradients[old.gradients[p].bucket].flag_at(old.gradients[p]));
-  move(old.weights, old_weights, layout_.weights, weights_);
-  move(old.buffers, old_buffers, layout_.buffers, buffers_);
 }
 
 }  // namespace riffle::runtime

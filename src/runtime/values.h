@@ -52,8 +52,9 @@ class Values {
   // All of it, in a fixed order, for checkpoints.
   [[nodiscard]] std::vector<TensorView> outer_memory() const;
 
-  // Other buckets: weights and buffers move with their tensors, gradients where `gradients`.
-  void move_to(BucketPlan plan, bool gradients);
+  // Other buckets, for what other programs need: weights and buffers move with their tensors (where
+  // they were kept they still are), gradients where `gradients`.
+  void move_to(BucketPlan plan, const schedule::Needs& needs, bool gradients);
 
  private:
   struct Outer {

@@ -54,6 +54,22 @@ std::vector<Program> programs_of(const Strategy& strategy, const World& world,
   return programs;
 }
 
+std::optional<Step> quiet_step(const Strategy& strategy, const World& world,
+                               const BucketPlan& buckets, Step now) {
+  const Traits traits = strategy.traits_with(world, buckets);
+  const auto is_quiet = [&](Step candidate) {
+    const Moment by = moment(candidate, Point::before_forward);
+    for (Step begun = std::max<Step>(candidate - traits.staleness - 1, 0); begun < candidate;
+         ++begun)
+      for (const Exchange& each : strategy.program(begun, world, buckets).exchanges)
+        if (merged(each, begun) > by) return false;
+    return true;
+  };
+  for (Step candidate = now; candidate <= now + traits.staleness + 1; ++candidate)
+    if (is_quiet(candidate)) return candidate;
+  return std::nullopt;
+}
+
 Needs needs_of(const std::vector<Program>& programs) {
   const auto refuse = [](const Exchange& exchange, const std::string& why) {
     if (!why.empty()) usage_error("cannot run the exchange \"{}\": {}", print(exchange), why);

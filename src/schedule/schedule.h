@@ -1,6 +1,7 @@
 // The programs of a strategy as everybody reads them: over a period, for a world and its buckets.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "riffle/strategy.h"
@@ -22,6 +23,11 @@ Program without_postponing(Program program);
 // exchange the same kind of thing as all others.
 std::vector<Program> programs_of(const Strategy& strategy, const World& world,
                                  const BucketPlan& buckets);
+
+// The first step from `now` on at whose forward nothing of earlier programs is still to be merged:
+// a time to change what is exchanged. Nothing where something is always on its way.
+std::optional<Step> quiet_step(const Strategy& strategy, const World& world,
+                               const BucketPlan& buckets, Step now);
 
 // What these programs ask of a worker.
 struct Needs {

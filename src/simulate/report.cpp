@@ -26,6 +26,35 @@ Json json_of(const Simulation& simulation) {
   return json;
 }
 
+Simulation read_simulation(const JsonReader& from) {
+  Simulation simulation;
+  simulation.strategy = from.at("strategy").text();
+  simulation.workers = static_cast<int>(from.at("workers").integer(1, 1 << 30));
+  simulation.iteration = from.at("iteration_seconds").seconds();
+  simulation.compute = from.at("compute_seconds").seconds();
+  simulation.exposed_communication = Seconds(from.at("exposed_communication_seconds").number());
+  simulation.speedup = from.at("speedup").number();
+  simulation.efficiency = from.at("efficiency").number();
+  simulation.bytes_per_worker = from.at("bytes_per_worker").number();
+  simulation.messages_per_worker = from.at("messages_per_worker").number();
+  for (const std::string& key : from.at("options").keys())
+    simulation.options.emplace_back(key, from.at("options").at(key).text());
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  simulation.events = from.at("simulator_events").integer(0, most);
+  simulation.rate_changes = from.at("simulator_rate_changes").integer(0, most);
+  const JsonReader buckets = from.at("buckets");
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    const JsonReader bucket = buckets.at(i);
+    SimulatedBucket& read = simulation.buckets.emplace_back();
+    for (std::size_t l = 0; l < bucket.at("layers").size(); ++l)
+      read.layers.push_back(bucket.at("layers").at(l).text());
+    read.bytes = Bytes{bucket.at("bytes").integer(0, most)};
+    read.start = Seconds(bucket.at("start").number());
+    read.end = Seconds(bucket.at("end").number());
+  }
+  return simulation;
+}
+
 std::string to_json(const Simulation& simulation) {
   return json_of(simulation).dump(1) + "\n";
 }

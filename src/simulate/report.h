@@ -7,5 +7,6 @@
 namespace riffle {
 
 Json json_of(const Simulation& simulation);
+Simulation read_simulation(const JsonReader& from);
 
 }  // namespace riffle

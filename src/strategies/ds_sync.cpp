@@ -55,9 +55,8 @@ class DsSync : public Strategy {
   [[nodiscard]] Traits traits(const World& world) const override { return traits_with(world, {}); }
   [[nodiscard]] Traits traits_with(const World& world, const BucketPlan& buckets) const override {
     const int delay = delay_steps(world, buckets);
-    const bool late = mixing_.order == MixingOrder::combine_then_adapt;
     return {.period = static_cast<int>(phases(world, delay)->size()),
-            .staleness = late ? 1 : delay,
+            .staleness = std::max(delay, mixing_.staleness()),
             .mixed = Payload::weight,
             .rotation = bottleneck_ && only_rotates(world) ? delay + 1 : 0};
   }

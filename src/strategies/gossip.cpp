@@ -2,8 +2,8 @@
 // back, k = t mod ceil(log2 N): the one-peer exponential graph.
 // Assran et al., "Stochastic Gradient Push", ICML 2019, arXiv:1811.10792; Ying et al.,
 // "Exponential graph is provably efficient", NeurIPS 2021, arXiv:2110.13363.
-// Cost per step: alpha + M*beta, under the rest of backward; the exact mean after log2 N steps
-// where N is a power of two.
+// Cost per step: alpha + M*beta, under the rest of backward (adapt-then-combine) or under the whole
+// next step (combine-then-adapt); the exact mean after log2 N steps where N is a power of two.
 #include <bit>
 
 #include "strategies/builtin.h"
@@ -15,30 +15,27 @@ namespace {
 
 class Gossip : public Strategy {
  public:
-  Gossip(bool mix_state, Wire wire) : mix_state_(mix_state), wire_(wire) {}
+  explicit Gossip(const Options& options)
+      : mixing_(weight_mixing(options)), wire_(options.wire()) {}
 
   [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost,
                                    const World& world) const override {
+    if (mixing_.order == MixingOrder::combine_then_adapt) return one_bucket(trace);
     const Curve& curve = cost.curve(world.ranks(), Collective::shift, Algorithm::automatic, 1);
     return make_buckets(trace, merge_optimal(ready_layers(trace, wire_), curve));
   }
   [[nodiscard]] Program program(Step step, const World& world,
                                 const BucketPlan& buckets) const override {
     Program program;
-    for (const Bucket& bucket : buckets)
-      program.add({.bucket = bucket.id,
-                   .payload = Payload::weight,
-                   .group = world.ranks(),
-                   .collective = Collective::shift,
-                   .shift = 1 << (step % rounds(world)),
-                   .start = Start::bucket_stepped,
-                   .due = before_forward(),
-                   .merge = replace()});
-    if (mix_state_) add_state(program, before_step(1), replace());
+    average_weights(program, {world.ranks()}, buckets, mixing_);
+    for (Exchange& exchange : program.exchanges) {
+      exchange.collective = Collective::shift;
+      exchange.shift = 1 << (step % rounds(world));
+    }
     return program;
   }
   [[nodiscard]] Traits traits(const World& world) const override {
-    return {.period = rounds(world), .mixed = Payload::weight};
+    return {.period = rounds(world), .staleness = mixing_.staleness(), .mixed = Payload::weight};
   }
 
  private:
@@ -46,7 +43,7 @@ class Gossip : public Strategy {
     return std::max(1, static_cast<int>(std::bit_width(static_cast<unsigned>(world.size() - 1))));
   }
 
-  bool mix_state_;
+  WeightMixing mixing_;
   Wire wire_;
 };
 
@@ -57,18 +54,20 @@ StrategyInfo gossip() {
       .name = "gossip",
       .summary = "average with one peer per step, 1, 2, 4, ... places away",
       .paper = "arXiv:1811.10792, arXiv:2110.13363",
-      .options = {mix_state_option()},
+      .options = {order_option(), mix_state_option()},
       .page = {.idea =
                    "In step t every worker averages with one peer, 1, 2, 4, ... places away. After "
-                   "log2 N steps without learning all would agree exactly (N a power of two).",
+                   "log2 N steps without learning all would agree exactly (N a power of two).\n\n"
+                   "Weights are mixed, in one of two orders. `adapt-then-combine` updates and "
+                   "sends bucket by bucket while backward still runs. `combine-then-adapt` lets "
+                   "the weights travel under the whole next step; it hides more, works with "
+                   "clipping and mixed precision as it is, and halves the usable learning rate.",
                .when =
                    "Many workers on a flat network: one message each way per step, whatever N is. "
                    "On racks most messages cross the uplinks; [ds-sync](ds-sync.md) or "
                    "[sesgd](sesgd.md) are kinder there. Loses accuracy when workers' data differ."},
       .traffic = {{.bytes = "1", .messages = "B"}},
-      .make = [](const Options& options) {
-        return std::make_unique<Gossip>(options.boolean("mix_state"), options.wire());
-      }};
+      .make = [](const Options& options) { return std::make_unique<Gossip>(options); }};
 }
 
 }  // namespace riffle::strategies

@@ -45,9 +45,7 @@ class Sesgd : public Strategy {
   [[nodiscard]] Traits traits(const World& world) const override {
     const int period =
         random(world) ? 0 : static_cast<int>(rounds(world)->size()) * static_cast<int>(every_);
-    return {.period = period,
-            .staleness = mixing_.order == MixingOrder::combine_then_adapt ? 1 : 0,
-            .mixed = Payload::weight};
+    return {.period = period, .staleness = mixing_.staleness(), .mixed = Payload::weight};
   }
 
  private:

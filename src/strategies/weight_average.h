@@ -19,6 +19,8 @@ enum class MixingOrder {
 struct WeightMixing {
   MixingOrder order = MixingOrder::adapt_then_combine;
   bool state = false;  // the optimizer's state too; it is not used before the next update
+  // Steps that a mean is late (Traits::staleness).
+  [[nodiscard]] int staleness() const { return order == MixingOrder::combine_then_adapt ? 1 : 0; }
 };
 // Reads `order` and `mix_state`.
 WeightMixing weight_mixing(const Options& options);

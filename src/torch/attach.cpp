@@ -34,8 +34,9 @@ Saved split(std::span<const std::byte> bytes) {
   return {bytes.subspan(begin, size), bytes.subspan(begin + size)};
 }
 
-SessionOptions session_options(const TorchOptions& options) {
+SessionOptions session_options(const TorchOptions& options, const ChosenStrategy& chosen) {
   SessionOptions session = options.session;
+  session.automatic = chosen.automatic;
   session.overlap = options.overlap ? OverlapMode::watched : OverlapMode::none;
   session.resume = split(session.resume).session;
   if (options.log && !session.log) session.log = options.log;
@@ -51,8 +52,9 @@ class TorchSession::State {
       : options(std::move(given)),
         model(module),
         optimizers(std::move(with), model.trained()),
-        session(engine, StrategyTable::builtin().make(strategy), model.spec(),
-                session_options(options)),
+        chosen(choose_strategy(strategy)),
+        session(engine, chosen.strategy, model.spec(module.name()),
+                session_options(options, chosen)),
         average(options.swa ? std::make_unique<adapter::WeightAverage>(
                                   model, options.swa_from, split(options.session.resume).average)
                             : nullptr),
@@ -70,6 +72,7 @@ class TorchSession::State {
   TorchOptions options;
   adapter::Model model;
   adapter::Optimizers optimizers;
+  ChosenStrategy chosen;
   Session session;
   std::unique_ptr<adapter::WeightAverage> average;  // none where it is not wanted
   adapter::Steps steps;
@@ -137,6 +140,12 @@ std::vector<std::byte> TorchSession::save() {
 
 SessionStats TorchSession::stats() const {
   return state_->session.stats();
+}
+Trace TorchSession::trace() const {
+  return state_->session.trace();
+}
+std::optional<Plan> TorchSession::plan() const {
+  return state_->session.plan();
 }
 Session& TorchSession::session() {
   return state_->session;

@@ -45,8 +45,8 @@ at::Tensor& Model::gradient(std::size_t p) const {
   return parameters_[p].tensor.mutable_grad();
 }
 
-ModelSpec Model::spec() const {
-  ModelSpec spec;
+ModelSpec Model::spec(const std::string& name) const {
+  ModelSpec spec{.parameters = {}, .name = name};
   for (const Named& each : parameters_) spec.parameters.push_back(spec_of(each));
   for (const Named& each : buffers_) spec.buffers.push_back(spec_of(each));
   return spec;

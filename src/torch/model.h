@@ -26,7 +26,7 @@ class Model {
   // Of trained parameter p; undefined where it has none.
   [[nodiscard]] at::Tensor& gradient(std::size_t p) const;
   // UsageError for what a session cannot exchange.
-  [[nodiscard]] ModelSpec spec() const;
+  [[nodiscard]] ModelSpec spec(const std::string& name) const;
 
   // Frozen parameters and integers become rank 0's; nobody touches them later.
   void broadcast_rest(Session& session) const;

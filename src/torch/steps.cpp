@@ -21,10 +21,9 @@ Steps::Steps(Session& session, Model& model, Optimizers& optimizers, WeightAvera
       lazy_forward_(lazy_forward),
       log_(std::move(log)),
       reported_(model.parameters().size()),
+      clock_(session, model.trained()),
       hooks_(model.trained(), [this](int p) { on_gradient(p); }) {
-  std::vector<int> all(model_.parameters().size());
-  std::iota(all.begin(), all.end(), 0);
-  share_state(all);  // a resumed session may merge it before the first update
+  share_state();  // a resumed session may merge it before the first update
   model_.bind(session_);
 }
 
@@ -40,6 +39,7 @@ void Steps::on_gradient(int parameter) {
         "{}: has a sparse gradient, which no strategy can average in place; use a dense one "
         "(sparse=false)",
         model_.parameters()[parameter].name);
+  clock_.end_forward();
   if (!session_.sync() || !session_.needs_ready()) return;
   if (!in_backward_) begin_backward();
   report(parameter);
@@ -121,7 +121,11 @@ void Steps::end_step() {
   std::ranges::fill(reported_, 0);
   watch_.clear();
   rates_.clear();
-  if (session_.needs_ready() && session_.relayout()) model_.bind(session_);
+  if (!session_.profiles()) clock_.stop();
+  if (session_.relayout()) {
+    model_.bind(session_);
+    share_state();
+  }
   if (!lazy_forward_ || average_ != nullptr) settle();
   if (average_ != nullptr) average_->sample();
 }
@@ -148,7 +152,9 @@ void Steps::update(const std::vector<int>& buckets, const Hyperparameters* of) {
   std::vector<int> parameters;
   for (const int bucket : buckets)
     for (const int p : session_.parameters_of(bucket)) parameters.push_back(p);
+  const auto begin = Clock::now();
   optimizers_.step(parameters, of);
+  session_.optimizer_took(Clock::now() - begin);
   share_state(parameters);
   for (const int bucket : buckets) session_.stepped(bucket);
 }
@@ -162,6 +168,12 @@ void Steps::share_state(const std::vector<int>& parameters) {
       if (is_float(tensor)) state.push_back(tensor_view(tensor, parameter.name));
     session_.set_state(p, std::move(state));
   }
+}
+
+void Steps::share_state() {
+  std::vector<int> all(model_.parameters().size());
+  std::iota(all.begin(), all.end(), 0);
+  share_state(all);
 }
 
 void Steps::wait_before_forward(int bucket) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "torch/forward_clock.h"
 #include "torch/hooks.h"
 #include "torch/optimizers.h"
 #include "torch/watch.h"
@@ -39,6 +40,7 @@ class Steps {
   void report(int parameter);
   void update(const std::vector<int>& buckets, const Hyperparameters* of = nullptr);
   void share_state(const std::vector<int>& parameters);
+  void share_state();
   void end_step();
   void wait_before_forward(int bucket);
 
@@ -61,7 +63,8 @@ class Steps {
   GradientWatch watch_;
   std::vector<double> rates_;  // that updates under backward were made with
   Hyperparameters postponed_;  // of updates that are left to the next forward
-  Hooks hooks_;                // last: they call the rest
+  ForwardClock clock_;
+  Hooks hooks_;  // last: they call the rest
 };
 
 }  // namespace riffle::adapter

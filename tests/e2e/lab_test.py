@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 RIFFLE = os.environ.get("RIFFLE_COMMAND", "riffle")
 WORKER = os.environ.get("RIFFLE_WORKER", "riffle-worker")
 FLAT = "flat:3,latency=2ms,bandwidth=100Mbps"
+KILLS = int(os.environ.get("LAB_TEST_KILLS", "5"))
 
 
 def lab(*arguments, **options):
@@ -36,6 +38,18 @@ def left_of(marker, namespaces):
         except OSError:
             continue
     return left
+
+
+def round_trip(output):
+    """The shortest of a ping, in milliseconds: a busy machine only adds."""
+    return float(re.search(r"rtt min/avg/max/mdev = ([\d.]+)", output)[1])
+
+
+def ping_from_0_to(host, count=10):
+    return ["sh", "-c", f"[ $RANK != 0 ] || ping -q -c {count} -i 0.1 -W 2 198.18.0.{host + 1}"]
+
+
+HAS_PING = subprocess.run(["sh", "-c", "command -v ping"], capture_output=True).returncode == 0
 
 
 class Lab(unittest.TestCase):
@@ -93,19 +107,79 @@ while rank == 0:
             self.assertTrue(1_000_000 <= carried[link] <= 1_010_000, carried)
         self.assertLess(carried["worker2 up"], 1000)
 
+    @unittest.skipUnless(HAS_PING, "there is no ping")
     def test_events_change_the_network_while_it_runs(self):
         script = """[ $RANK = 0 ] || exit 0
         reach() { ping -c 1 -W 1 198.18.0.2 > /dev/null; }
         until reach; do :; done; echo reached before
         while reach; do sleep 0.1; done; echo cut
         until reach; do :; done; echo reached after"""
-        if subprocess.run(["sh", "-c", "command -v ping"], capture_output=True).returncode:
-            self.skipTest("there is no ping")
         events = "at=4s,link=worker1,cut at=8s,link=worker1,repair"
         done = lab(FLAT, "--events", events, "--", "sh", "-c", script)
         self.assertEqual(done.returncode, 0, done.stderr)
         expected = [f"[0] {text}" for text in ["reached before", "cut", "reached after"]]
         self.assertEqual(done.stdout.splitlines(), expected)
+
+    @unittest.skipUnless(HAS_PING, "there is no ping")
+    def test_events_of_one_moment_come_in_order_and_are_dilated(self):
+        events = "at=0s,link=worker*,cut at=0s,link=worker*,repair at=0s,link=worker0,latency=40ms"
+        events += " at=0s,link=worker0,latency=10ms at=0s,link=worker*,jitter=1ms,loss=5%"
+        events += " at=0s,link=worker2,load=50Mbps at=0s,link=worker1,bandwidth=10Mbps"
+        done = lab(FLAT, "--dilate", "2", "--events", events, "--", *ping_from_0_to(1))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # (10 ms + 2 ms) / 2 one way, there and back, twice as slow; not those of the 40 ms.
+        self.assertTrue(24 <= round_trip(done.stdout) < 84, done.stdout)
+
+    @unittest.skipUnless(HAS_PING, "there is no ping")
+    def test_a_pair_may_be_slower_one_way(self):
+        shown = lab(FLAT, "--", "sh", "-c", "[ $RANK != 0 ] || echo $RIFFLE_LAB_CLUSTER").stdout
+        cluster = json.loads(shown.removeprefix("[0] "))
+        cluster["pairs"] = [
+            {"from": 0, "to": 1, "latency": 0.030, "bandwidth": 1e6},
+            {"from": 1, "to": 0, "latency": 0.004, "bandwidth": 1e7},
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "cluster.json"
+            file.write_text(json.dumps(cluster))
+            for host, expected in ((1, 34), (2, 4)):
+                done = lab(str(file), "--", *ping_from_0_to(host))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertTrue(expected <= round_trip(done.stdout) < expected + 20, done.stdout)
+
+    def test_an_interrupt_ends_all(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"touch {folder}/$RANK; exec sleep 1000"
+            command = [RIFFLE, "lab", FLAT, "--", "sh", "-c", script]
+            started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+            deadline = time.monotonic() + 60
+            while len(os.listdir(folder)) < 3:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            started.send_signal(signal.SIGINT)
+            said = started.communicate(timeout=30)[1]
+        self.assertEqual(started.returncode, 130, said)
+        self.assertIn("SIGINT", said)
+
+    def test_a_user_without_privileges_has_labs_too(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to become somebody else")
+        # A folder of binaries that everybody may enter, and a device for all.
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            shutil.copy(shutil.which(RIFFLE), folder)
+            device = f"mknod {folder}/tun c 10 200 && chmod 666 {folder}/tun"
+            device += f" && mount --bind {folder}/tun /dev/net/tun"
+            user = "exec setpriv --reuid=65534 --regid=65534 --clear-groups"
+            lab_ = f"{folder}/riffle lab {FLAT} -- sh -c 'id -u; hostname'"
+            script = f"{device} || exit 77; cd /; {user} {lab_}"
+            done = subprocess.run(
+                ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=100
+            )
+        if done.returncode == 77 or "no user namespace" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        expected = [f"[{rank}] {text}" for rank in range(3) for text in ("65534", f"lab{rank}")]
+        self.assertEqual(sorted(done.stdout.splitlines()), sorted(expected))
 
     def test_the_first_failure_ends_all(self):
         begin = time.monotonic()
@@ -127,6 +201,8 @@ while rank == 0:
             ("fit:4,a=1ms,b=1ns", "--", "true"),
             (FLAT,),
             (FLAT, "--check", "--", "true"),
+            ("flat:1,latency=1ms,bandwidth=1Mbps", "--check"),
+            ("flat:2,latency=0ms,bandwidth=1Mbps", "--", "true"),
             (FLAT, "--events", "at=1s,link=rack0,cut", "--", "true"),
             (FLAT, "--events", "at=1s,link=worker0,loss=2", "--", "true"),
             (FLAT, "--", "/no/such/command"),
@@ -138,7 +214,7 @@ while rank == 0:
     def test_nothing_is_left_after_kill_9(self):
         marker = f"LAB_TEST={uuid.uuid4().hex}"
         namespaces = set()
-        for _ in range(5):
+        for _ in range(KILLS):
             with tempfile.TemporaryDirectory() as folder:
                 note = f"readlink /proc/self/ns/net > {folder}/new.$RANK"
                 script = f"{note}; mv {folder}/new.$RANK {folder}/$RANK; sleep 1000 & sleep 1000"
@@ -158,7 +234,8 @@ while rank == 0:
             self.assertLess(time.monotonic(), deadline, left)
             time.sleep(0.1)
 
-    def test_emulated_workers_take_at_least_their_time(self):
+    def train(self, spec, *arguments):
+        """What riffle-worker prints for a model of four layers, and what the lab says."""
         trace = {
             "riffle": "trace", "version": 1, "model": "tiny", "dtype": "f32", "batch": 1,
             "layers": [
@@ -166,19 +243,31 @@ while rank == 0:
                 for i in range(4)
             ],
         }  # fmt: skip
+        strategies, options = arguments[0], arguments[1:]
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "tiny.json"
             file.write_text(json.dumps(trace))
             worker = [WORKER, "--trace", file, "--steps", "4", "--warmup", "1"]
-            done = lab(
-                "flat:3,latency=2ms,bandwidth=100Mbps,slow=1*2", "--dilate", "2", "--shrink", "5",
-                "--", *worker, "--strategy", "wfbp", "--strategy", "dasgd",
-            )  # fmt: skip
+            worker += [word for name in strategies for word in ("--strategy", name)]
+            done = lab(spec, *options, "--", *worker)
         self.assertEqual(done.returncode, 0, done.stderr)
-        results = [json.loads(line[4:]) for line in done.stdout.splitlines()]
+        return [json.loads(line[4:]) for line in done.stdout.splitlines()], done.stderr
+
+    def test_emulated_workers_take_at_least_their_time(self):
+        slow = "flat:3,latency=2ms,bandwidth=100Mbps,slow=1*2"
+        results, _ = self.train(slow, ["wfbp", "dasgd"], "--dilate", "2", "--shrink", "5")
         self.assertEqual([each["strategy"] for each in results], ["wfbp", "dasgd"])
         # All wait for the slow one, which takes 48 ms.
         self.assertGreaterEqual(results[0]["seconds_per_step"], 0.048)
+
+    def test_size_thresholds_shrink_along(self):
+        strategies = ["ddp:bucket=400KB,first=200KB", "dear:bucket=400KB"]
+        true, quiet = self.train(FLAT, strategies)
+        shrunk, said = self.train(FLAT, strategies, "--shrink", "20")
+        self.assertEqual([each["buckets"] for each in true], [3, 2])
+        self.assertEqual([each["buckets"] for each in shrunk], [3, 2])
+        self.assertIn("every size threshold shrinks along", said)
+        self.assertNotIn("threshold", quiet)
 
     def test_check_measures_every_pair(self):
         done = lab("flat:2,latency=2ms,bandwidth=20Mbps", "--check", "--format", "json")

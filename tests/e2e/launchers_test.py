@@ -81,7 +81,7 @@ class Launchers(unittest.TestCase):
         command += ["-x", "RIFFLE_STORE=198.18.0.1:29000", "-x", "RIFFLE_TOKEN=secret"]
         command += ["-n", "4", MEET]
         output = self.run_all([[*hosts.inside(0), *command]])
-        self.expect_sums(output, 4, "ucx", 2)
+        self.expect_sums(output, 4, "tcp", 2)
 
     def test_torchrun_on_one_host(self):
         command = [*self.need_torchrun(), "--standalone", "--nproc-per-node", "3", MEET]
@@ -96,7 +96,7 @@ class Launchers(unittest.TestCase):
         output = self.run_all(
             [*hosts.inside(host), *command, "--node-rank", str(host), MEET] for host in range(2)
         )
-        self.expect_sums(output, 4, "ucx", 2)
+        self.expect_sums(output, 4, "tcp", 2)
 
     def test_launched_engine_alone_and_on_one_host(self):
         self.expect_sums(self.run_all([[MEET, "launched"]]), 1, "shm", 1, times=3)
@@ -112,7 +112,7 @@ class Launchers(unittest.TestCase):
             [*hosts.inside(host), *command, "--node-rank", str(host), MEET, "launched"]
             for host in range(2)
         )
-        self.expect_sums(output, 4, "ucx", 2, times=3)
+        self.expect_sums(output, 4, "tcp", 2, times=3)
 
 
 if __name__ == "__main__":

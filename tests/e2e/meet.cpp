@@ -37,7 +37,7 @@ void meet(const LaunchEnvironment& environment) {
     return store.client->wait(key + "/all", deadline);
   };
   fmt::print("rank {} met {}\n", environment.rank, barrier("arrived", environment.size));
-  add_up(make_ucx_engine(ucx_options(environment, *store.client)));
+  add_up(make_network_engine(network_engine_options(environment, *store.client)));
   if (environment.rank != 0) store.client->add("left", 1, deadline);
   while (environment.rank == 0 && environment.size > 1) {
     const auto left = store.client->get("left", deadline);

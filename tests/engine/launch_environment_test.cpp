@@ -300,7 +300,7 @@ TEST(FailureTimeout, IsTenSecondsUnlessTheEnvironmentSaysOtherwise) {
   EXPECT_EQ(EngineOptions().failure_timeout, Seconds(10));
   setenv("RIFFLE_FAILURE_TIMEOUT", "3s", 1);
   EXPECT_EQ(ShmOptions().failure_timeout, Seconds(3));
-  EXPECT_EQ(UcxOptions().failure_timeout, Seconds(3));
+  EXPECT_EQ(NetworkEngineOptions().failure_timeout, Seconds(3));
   setenv("RIFFLE_FAILURE_TIMEOUT", "soon", 1);
   EXPECT_THROW(LoopbackWorld(1), UsageError);
   unsetenv("RIFFLE_FAILURE_TIMEOUT");

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "lab/flow_model.h"
+#include "model/slowed_down.h"
 #include "riffle/error.h"
 
 namespace riffle::lab {
@@ -188,7 +189,7 @@ TEST(Fabric, AMeasuredPairIsAWireOfItsOwn) {
 
 TEST(Wiring, SlowsDownTimeAndShrinksMessages) {
   const Cluster slow =
-      slowed_down(parse_cluster("racks:2x2,inner=1ms/1Gbps,outer=2ms/1Gbps"), 4, 2);
+      model::slowed_down(parse_cluster("racks:2x2,inner=1ms/1Gbps,outer=2ms/1Gbps"), 4, 2);
   EXPECT_EQ(slow.latency(0, 1), milliseconds(4));
   EXPECT_DOUBLE_EQ(slow.latency(0, 2).count(), 0.012);
   EXPECT_DOUBLE_EQ(slow.workers[0].link.bandwidth.bytes_per_second, 125e6 / 8);

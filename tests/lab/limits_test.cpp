@@ -29,6 +29,13 @@ TEST(Limits, NameADilationThatWorks) {
       refuse_what_cannot_be(parse_cluster("flat:4,latency=2ms,bandwidth=200Mbps"), 1, 1, machine));
   EXPECT_THROW(refuse_what_cannot_be(parse_cluster("fit:4,a=1ms,b=1ns"), 100, 1, machine),
                UsageError);
+  // Nothing times anything is still nothing.
+  try {
+    refuse_what_cannot_be(parse_cluster("flat:2,latency=0ms,bandwidth=1Gbps"), 1, 1, machine);
+    ADD_FAILURE() << "was not refused";
+  } catch (const UsageError& error) {
+    EXPECT_EQ(std::string(error.what()).find("would work"), std::string::npos) << error.what();
+  }
   // Shrunk messages need less.
   const Cluster wide = parse_cluster("flat:4,latency=10ms,bandwidth=10Gbps");
   EXPECT_LT(least_dilation(wide, 8, machine), least_dilation(wide, 1, machine));

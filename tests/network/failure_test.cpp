@@ -23,6 +23,7 @@ struct Case {
   Fault fault;
   Trial::What what;
   const char* name;
+  bool is_rough = false;  // the network is 5 ms long, loses packets and delays them unevenly
 };
 
 struct Report {
@@ -81,7 +82,8 @@ TEST_P(FarFailure, IsNamedByAllInTime) {
   NEEDS_HOSTS();
   const Fault fault = GetParam().fault;
   Shared<Report> report;
-  const FarWorld world(size, 1);
+  const FarWorld world(size, 1, GetParam().is_rough ? milliseconds(5) : Seconds(0));
+  if (GetParam().is_rough) world.disturb(0.01, milliseconds(2));
   Workers workers(size, [&](Rank rank) { work(world, GetParam(), rank, *report); });
   const Deadline started = after(Seconds(20));
   while (report->working.load() < size && Clock::now() < started)
@@ -106,13 +108,33 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{Fault::cut_to, Trial::all_reduce, "cut_to_all_reduce"},
                     Case{Fault::cut_from, Trial::all_reduce, "cut_from_all_reduce"},
                     Case{Fault::killed, Trial::barrier, "killed_barrier"},
-                    Case{Fault::cut_from, Trial::broadcast, "cut_from_broadcast"}),
+                    Case{Fault::cut_from, Trial::broadcast, "cut_from_broadcast"},
+                    Case{Fault::killed, Trial::all_reduce, "killed_rough", true},
+                    Case{Fault::stopped, Trial::all_reduce, "stopped_rough", true},
+                    Case{Fault::cut, Trial::all_reduce, "cut_rough", true}),
     [](const auto& each) { return each.param.name; });
 
 // Slow is not dead: a peer that computes for much longer than the failure timeout is waited for.
 TEST(FarFailureOf, WhoComputesForLongIsAlive) {
   NEEDS_HOSTS();
   compute_for(Seconds(3), soon);
+}
+
+// Heartbeats get lost like everything else: while some come through, nobody is given up.
+TEST(FarFailureOf, WhoIsHeardBadlyIsAlive) {
+  NEEDS_HOSTS();
+  const FarWorld world(3, 1, milliseconds(2));
+  world.disturb(0.1, milliseconds(5));
+  const Deadline end = after(Seconds(4));
+  world.run(
+      [&](Engine& engine) {
+        Collectives collectives(engine);
+        for (float share = 1; share == 1;) {  // of those who would go on
+          share = Clock::now() < end ? 1.0F : 0.0F;
+          collectives.all_reduce(Group({0, 1, 2}), tensor_view(std::span(&share, 1)));
+        }
+      },
+      Seconds(60), soon);
 }
 
 // Waiting is sleeping, also for the network.
@@ -192,13 +214,13 @@ TEST(FarFailureOf, AnAbsentRankIsNamedAtTheStart) {
   const StoreProcess at;
   expect_absent_named([&](Rank rank) {
     Store store(at.options());
-    UcxOptions ucx;
-    ucx.store = &store;
-    ucx.job = "test";
-    ucx.rank = rank;
-    ucx.size = 3;
-    ucx.join_timeout = milliseconds(300);
-    return make_ucx_engine(ucx);
+    NetworkEngineOptions far;
+    far.store = &store;
+    far.job = "test";
+    far.rank = rank;
+    far.size = 3;
+    far.join_timeout = milliseconds(300);
+    return make_network_engine(far);
   });
 }
 

@@ -19,7 +19,6 @@ namespace riffle::test {
 // Skips a test where there can be no hosts.
 #define NEEDS_HOSTS()                                                                       \
   do {                                                                                      \
-    if (!ucx_is_available()) GTEST_SKIP() << "built without UCX";                           \
     if (geteuid() != 0) GTEST_SKIP() << "hosts of these tests need root";                   \
     if (const std::string reason = lab::missing(); !reason.empty()) GTEST_SKIP() << reason; \
   } while (false)
@@ -50,6 +49,10 @@ class FarWorld {
   void mend(int host) const {
     lab_.change({.link = fmt::format("worker{}", host), .repair = true});
   }
+  // Every link loses so many of its packets, each way, and delays each by up to `jitter`.
+  void disturb(double loss, Seconds jitter) const {
+    lab_.change({.link = "worker*", .jitter = jitter, .loss = loss});
+  }
   [[nodiscard]] int host_of(Rank rank) const { return rank / per_host_; }
 
   // For a worker's process: goes to the rank's host and joins.
@@ -57,13 +60,13 @@ class FarWorld {
     lab_.hosts().enter(host_of(rank));
     FarEngine made;
     made.store = std::make_unique<Store>(store_.options());
-    UcxOptions ucx;
-    static_cast<EngineOptions&>(ucx) = options;
-    ucx.store = made.store.get();
-    ucx.job = "test";
-    ucx.rank = rank;
-    ucx.size = size_;
-    made.engine = make_ucx_engine(ucx);
+    NetworkEngineOptions far;
+    static_cast<EngineOptions&>(far) = options;
+    far.store = made.store.get();
+    far.job = "test";
+    far.rank = rank;
+    far.size = size_;
+    made.engine = make_network_engine(far);
     return made;
   }
 

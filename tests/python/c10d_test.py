@@ -31,6 +31,7 @@ RESUMED = [
     ("sesgd:bucket=single,order=combine-then-adapt", FLAT, True),
     ("sesgd:bucket=single,schedule=random,group=2,mix_state=true", FLAT, True),
     ("gossip:mix_state=true", FLAT, True),
+    ("gossip:order=combine-then-adapt", FLAT, True),
     ("dear", FLAT, False),
 ]
 PAIRS = "sesgd:bucket=layer,group=2"

@@ -28,7 +28,7 @@ OPTIONS = {
     "dear": ["bucket=1KiB", "bucket=optimal"],
     "mg-wfbp": ["", "merge=paper"],
     "local-sgd": ["tau=5", "tau=7,mix_state=true"],
-    "gossip": ["", "mix_state=true"],
+    "gossip": ["", "mix_state=true", "order=combine-then-adapt"],
     "sesgd": [
         "",
         "bucket=layer,group=2",

@@ -74,9 +74,23 @@ class Emulated(unittest.TestCase):
         middle = time.monotonic()
         loss.backward()
         self.assertGreaterEqual(middle - begin, 3 * 0.002 * 6 * 0.99)
-        self.assertEqual([name for name, _ in ready], ["layer2", "layer1", "layer0"])
+        self.assertEqual([name for name, _ in ready], [f"layer{i}.weight" for i in (2, 1, 0)])
         for i, (_, at) in enumerate(ready):
             self.assertGreaterEqual(at - middle, (i + 1) * 0.004 * 6 * 0.99)
+
+    def test_buckets_under_shrink_are_those_of_the_true_model(self):
+        world = riffle.World("flat:4,latency=1ms,bandwidth=1Gbps")
+        trace = riffle.load_trace("resnet50")
+        model = emulated.Model(trace, emulated.Device(self.ENVIRONMENT))
+        layers = zip(trace.layers, model.parameters(), strict=True)
+        small = [riffle.Layer(old.name, p.numel(), old.forward, old.backward) for old, p in layers]
+        narrow = riffle.World("flat:4,latency=1ms,bandwidth=100Mbps")
+        for spec in ("ddp", "dear", "mg-wfbp", "sesgd:bucket=4MiB"):
+            expected = riffle.make(spec).buckets(trace, world)
+            found = model.strategy(spec).buckets(riffle.Trace(small, "small"), narrow)
+            self.assertEqual(
+                [(b.first, b.last) for b in found], [(b.first, b.last) for b in expected], spec
+            )
 
 
 class Lab(unittest.TestCase):

@@ -220,12 +220,14 @@ class Checkpointed(torch.nn.Module):
 
 
 class Slow(torch.nn.Module):
-    """Gradients arrive late one after the other, so that merging layers does not pay."""
+    """Layers are used and gradients arrive late, one after the other, so that merging layers does
+    not pay."""
 
     def __init__(self):
         super().__init__()
         self.inner = perceptron()
         for layer in self.inner:
+            layer.register_forward_pre_hook(lambda *_: time.sleep(0.005))
             layer.register_full_backward_hook(lambda *_: time.sleep(0.005))
 
     def forward(self, x):

@@ -75,6 +75,9 @@ def expected(spec, cluster, workers, make_optimizer, make_model=perceptron, step
     groups = groups_of(spec, cluster)
 
     def matrix(step):
+        if strategy.name == "gossip":
+            rounds = max(1, (workers - 1).bit_length())
+            return reference.shift_matrix(workers, 1 << step % rounds)
         return reference.partition_matrix(groups(step), workers)
 
     if workers == 1:  # nobody to exchange with: plain training, also of outer steps
@@ -94,11 +97,6 @@ def expected(spec, cluster, workers, make_optimizer, make_model=perceptron, step
         reference.adapt_then_combine(replicas, steps, matrix)
     elif options.get("order") == "combine-then-adapt":
         reference.combine_then_adapt(replicas, steps, matrix)
-    elif strategy.name == "gossip":
-        rounds = max(1, (workers - 1).bit_length())
-        reference.adapt_then_combine(
-            replicas, steps, lambda step: reference.shift_matrix(workers, 1 << step % rounds)
-        )
     elif strategy.name == "local-sgd":
         reference.local_sgd(replicas, steps, int(options["tau"]))
     elif strategy.name == "dasgd":
@@ -124,6 +122,7 @@ def cases_for(workers):
         "sesgd:schedule=random,group=2",
         "ds-sync:bucket=layer,order=adapt-then-combine",
         "ds-sync:order=combine-then-adapt",
+        "gossip:order=combine-then-adapt",
         "dasgd:tau=4,delay=2",
         "dasgd:tau=3,delay=3",
         "dasgd:tau=4,delay=1,merge=mix,xi=0.25",

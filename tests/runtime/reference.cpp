@@ -129,20 +129,17 @@ void dasgd(Workers& all, int steps, const NamedStrategy& strategy) {
   }
 }
 
-void gossip(Workers& all, int steps) {
-  const std::size_t n = all.size();
+// Half of the own, half of the worker's that is 1, 2, 4, ... places back.
+Matrix one_peer(std::size_t n, Step step) {
   int rounds = 1;
   while ((1U << rounds) < n) ++rounds;
-  for (Step t = 0; t < steps; ++t) {
-    all.local_step(t);
-    const std::size_t back = (std::size_t{1} << (t % rounds)) % n;
-    Matrix w(n, Vector(n));
-    for (std::size_t i = 0; i < n; ++i) {
-      w[i][i] += 0.5;
-      w[i][(i + n - back) % n] += 0.5;
-    }
-    all.x = mixed(w, all.x);
+  const std::size_t back = (std::size_t{1} << (step % rounds)) % n;
+  Matrix w(n, Vector(n));
+  for (std::size_t i = 0; i < n; ++i) {
+    w[i][i] += 0.5;
+    w[i][(i + n - back) % n] += 0.5;
   }
+  return w;
 }
 
 // The groups of a step, as the strategy's own tests check them against the papers.
@@ -155,13 +152,14 @@ Partition groups_at(const NamedStrategy& strategy, const World& world, const Buc
   return groups;
 }
 
-void grouped(Workers& all, int steps, const NamedStrategy& strategy, const WorldAt& world_at,
-             const BucketPlan& buckets) {
+// Weights are multiplied by a matrix in every step, before or after it.
+void mixing(Workers& all, int steps, const NamedStrategy& strategy,
+            const std::function<Matrix(Step)>& matrix_at) {
   const bool adapt_first = option(strategy, "order") == "adapt-then-combine";
   const bool mix_state = option(strategy, "mix_state") == "true";
   Matrix before = identity(all.size());
   for (Step t = 0; t < steps; ++t) {
-    const Matrix w = matrix_of(groups_at(strategy, world_at(t), buckets, t, 0), all.size());
+    const Matrix w = matrix_at(t);
     if (adapt_first) {
       all.local_step(t);
       all.x = mixed(w, all.x);
@@ -178,6 +176,13 @@ void grouped(Workers& all, int steps, const NamedStrategy& strategy, const World
       toy_update(all.x[i], all.v[i], gradients[i], 0, all.x[i].size());
     before = w;
   }
+}
+
+void grouped(Workers& all, int steps, const NamedStrategy& strategy, const WorldAt& world_at,
+             const BucketPlan& buckets) {
+  mixing(all, steps, strategy, [&](Step t) {
+    return matrix_of(groups_at(strategy, world_at(t), buckets, t, 0), all.size());
+  });
 }
 
 // Racks average in every step; the delegates' snapshots from the start of a step come back d steps
@@ -236,7 +241,7 @@ std::optional<std::vector<Vector>> reference(const std::string& spec, const Worl
   else if (strategy.name == "dasgd")
     dasgd(all, steps, strategy);
   else if (strategy.name == "gossip")
-    gossip(all, steps);
+    mixing(all, steps, strategy, [&](Step t) { return one_peer(all.size(), t); });
   else if (strategy.name == "ds-sync" && option(strategy, "delay") != "auto" &&
            number(strategy, "delay") > 0 && world.racks().size() > 1)
     delayed(all, steps, strategy, always, buckets, number(strategy, "delay"));

@@ -35,6 +35,7 @@ const std::vector<std::string>& specs() {
         "sesgd:order=combine-then-adapt,bucket=layer",
         "sesgd:mix_state=true,bucket=layer",
         "sesgd:order=combine-then-adapt,mix_state=true",
+        "gossip:order=combine-then-adapt,mix_state=true",
         "ds-sync:order=combine-then-adapt",
         "ds-sync:pattern=bottleneck,delay=0,bucket=layer",
         "ds-sync:pattern=bottleneck,delay=1",

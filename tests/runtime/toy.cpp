@@ -82,8 +82,11 @@ Toy::Toy(Engine& engine, const std::string& strategy, const ToyOptions& options)
   with.sense = options.sense;
   with.sense_window = options.sense_window;
   with.timeout = Seconds(20);
-  session_ = std::make_unique<Session>(engine, StrategyTable::builtin().make(strategy),
-                                       std::move(model), std::move(with));
+  const ChosenStrategy chosen = choose_strategy(strategy);
+  with.automatic = chosen.automatic;
+  with.plan = options.plan;
+  with.log = [](const std::string&) {};
+  session_ = std::make_unique<Session>(engine, chosen.strategy, std::move(model), std::move(with));
   if (!options.mixes_state) return;
   for (std::size_t p = 0; p < kSizes.size(); ++p)
     session_->set_state(

@@ -40,11 +40,13 @@ struct ToyOptions {
   bool measure = false;
   bool sense = true;
   int sense_window = 20;
+  std::optional<Plan> plan = {};
 };
 
 // One worker: the adapter of the toy.
 class Toy {
  public:
+  // `strategy`: also "auto".
   Toy(Engine& engine, const std::string& strategy, const ToyOptions& options = {});
 
   void train(int steps);

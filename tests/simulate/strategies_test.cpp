@@ -147,7 +147,7 @@ TEST(Changes, BadOnesAreRefused) {
        {"link=rack0,cut", "at=1s,cut", "at=1s,link=rack0", "at=1s,worker=1,cut",
         "at=1,worker=1,slow=2", "at=1s,worker=1,slow=0", "at=1s,link=rack0,worker=1,cut",
         "at=1s,link=rack0,speed=3", "at=1s,link=rack0,cut=yes", "at=1s,link=rack0,loss=101%",
-        "at=1s,link=rack0,loss=0.1", "at=1s,worker=1,load=1Gbps"})
+        "at=1s,link=rack0,loss=0.1", "at=1s,worker=1,load=1Gbps", "at=1s,link=rack0,cut,repair"})
     EXPECT_THROW(parse_changes(bad, "test"), UsageError) << bad;
   const Cluster cluster = parse_cluster("racks:2x2,inner=10us/10Gbps,outer=10us/1Gbps");
   for (const std::string bad :

@@ -49,6 +49,15 @@ TEST(Gossip, PeersAreAtPowersOfTwo) {
   EXPECT_EQ(make("gossip")->traits(flat(1)).period, 1);
 }
 
+TEST(Gossip, OrdersOfMixing) {
+  EXPECT_EQ(print(program("gossip", 1, flat(4)).exchanges.front()),
+            "bucket 0 weight shift(2) {0 1 2 3}, bucket_stepped -> before_forward +1, replace");
+  EXPECT_EQ(print(program("gossip:order=combine-then-adapt", 1, flat(4)).exchanges.front()),
+            "bucket 0 weight shift(2) {0 1 2 3}, step_done -> before_step +1, correct 1");
+  EXPECT_EQ(make("gossip")->traits(flat(4)).staleness, 0);
+  EXPECT_EQ(make("gossip:order=combine-then-adapt")->traits(flat(4)).staleness, 1);
+}
+
 TEST(Hierarchical, IsTwoLevel) {
   EXPECT_EQ(program("hierarchical", 0, racks("2x2")).exchanges.front().algorithm,
             Algorithm::two_level);

@@ -128,6 +128,8 @@ std::string name_of(Kind kind) {
       return "loopback";
     case Kind::shm:
       return "shm";
+    case Kind::tcp:
+      return "tcp";
     case Kind::ucx:
       return "ucx";
     case Kind::mixed:
@@ -137,8 +139,9 @@ std::string name_of(Kind kind) {
 }
 
 std::vector<Kind> kinds() {
-  if (!ucx_is_available()) return {Kind::loopback, Kind::shm};
-  return {Kind::loopback, Kind::shm, Kind::ucx, Kind::mixed};
+  std::vector<Kind> all{Kind::loopback, Kind::shm, Kind::tcp, Kind::mixed};
+  if (ucx_is_available()) all.push_back(Kind::ucx);
+  return all;
 }
 
 namespace {
@@ -168,17 +171,19 @@ void run_shm(Rank rank, int size, const std::string& job, const EngineOptions& o
   body(*engine);
 }
 
-void run_ucx(Rank rank, int size, const StoreOptions& at, int per_host,
-             const EngineOptions& options, const std::function<void(Engine&)>& body) {
+void run_far(Kind kind, Rank rank, int size, const StoreOptions& at, const EngineOptions& options,
+             const std::function<void(Engine&)>& body) {
+  const int per_host = kind == Kind::mixed ? 2 : 1;
   Store store(at);
-  UcxOptions ucx;
-  static_cast<EngineOptions&>(ucx) = options;
-  ucx.store = &store;
-  ucx.job = "test";
-  ucx.rank = rank;
-  ucx.size = size;
-  ucx.host = fmt::format("host{}", (rank + per_host - 1) / per_host);
-  const auto engine = make_ucx_engine(ucx);
+  NetworkEngineOptions far;
+  static_cast<EngineOptions&>(far) = options;
+  far.store = &store;
+  far.job = "test";
+  far.rank = rank;
+  far.size = size;
+  far.host = fmt::format("host{}", (rank + per_host - 1) / per_host);
+  far.transport = kind == Kind::ucx ? "ucx" : "tcp";
+  const auto engine = make_network_engine(far);
   body(*engine);
 }
 
@@ -194,7 +199,7 @@ void run_world(Kind kind, int size, const std::function<void(Engine&)>& body,
     if (kind == Kind::shm)
       run_shm(rank, size, job, options, body);
     else
-      run_ucx(rank, size, store->options(), kind == Kind::mixed ? 2 : 1, options, body);
+      run_far(kind, rank, size, store->options(), options, body);
   });
   const auto codes = workers.wait_all(limit);
   for (std::size_t r = 0; r < codes.size(); ++r) EXPECT_EQ(codes[r], 0) << "rank " << r;

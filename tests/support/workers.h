@@ -1,4 +1,4 @@
-// N workers for a test: forked processes over shm or ucx, or threads over loopback.
+// N workers for a test: forked processes over shm or tcp, or threads over loopback.
 #pragma once
 
 #include <sys/types.h>
@@ -51,9 +51,9 @@ class StoreProcess {
   StoreOptions options_;
 };
 
-// ucx: every rank is a host of its own, on the loopback interface. mixed: rank 0 is alone, the
+// tcp, ucx: every rank is a host of its own, on the loopback interface. mixed: rank 0 is alone, the
 // others are two on a host.
-enum class Kind { loopback, shm, ucx, mixed };
+enum class Kind { loopback, shm, tcp, ucx, mixed };
 std::string name_of(Kind kind);
 // Those that this build has.
 std::vector<Kind> kinds();

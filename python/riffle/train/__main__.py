@@ -4,9 +4,15 @@ import dataclasses
 import os
 import sys
 
-import riffle
-from riffle._core import CommError, UsageError, launch_environment
+from riffle._core import (
+    CommError,
+    UsageError,
+    choose_strategy,
+    launch_environment,
+    load_plan,
+)
 from riffle.data import NotAvailable
+from riffle.strategy import table
 from riffle.tasks import Loaded, task_named
 from riffle.train import events, local, screen
 from riffle.train.engines import close_engine, engine_named
@@ -53,7 +59,7 @@ def _alone(options: Options) -> Options:
     """The same on one worker: as many examples a step, so as many steps."""
     settings = options.settings
     together = settings.workers * settings.batch
-    settings = dataclasses.replace(settings, workers=1, batch=together, strategy="auto")
+    settings = dataclasses.replace(settings, workers=1, batch=together, strategy="auto", plan=None)
     return dataclasses.replace(
         options, settings=settings, checkpoint=None, resume=None, timeline=None, log=None
     )
@@ -89,6 +95,13 @@ def _compared(many: events.Event, one: events.Event) -> str:
     )
 
 
+def _check(settings: Settings) -> None:
+    """Refuses a wrong name, and a wrong plan, before anything starts."""
+    choose_strategy(settings.strategy, table())
+    if settings.plan is not None:
+        load_plan(settings.plan)
+
+
 def main(arguments: list[str]) -> int:
     """The exit code; arguments without the program's name."""
     try:
@@ -96,8 +109,7 @@ def main(arguments: list[str]) -> int:
         options = read(arguments, None if environment is None else environment.size)
         if environment is not None or os.environ.get(events.PIPE_VARIABLE) == "1":
             return _work(options)
-        if options.settings.strategy != "auto":
-            riffle.make(options.settings.strategy)  # refuses a wrong name before anything starts
+        _check(options.settings)
         return _start(options)
     except UsageError as error:
         events.say(str(error))

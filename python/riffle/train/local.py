@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from riffle.command import program
 from riffle.train.checkpoint import write_whole
 from riffle.train.events import PIPE_VARIABLE, Event, Sink
 from riffle.train.options import Options, as_arguments
@@ -19,7 +20,7 @@ GRACE = "30s"  # to write a checkpoint after Ctrl-C
 
 
 def _launcher(workers: int) -> list[str]:
-    command = os.environ.get("RIFFLE_COMMAND") or shutil.which("riffle")
+    command = os.environ.get("RIFFLE_COMMAND") or program() or shutil.which("riffle")
     if command:
         return [command, "launch", f"--workers={workers}", f"--grace={GRACE}", "--"]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--no-python"]

@@ -30,6 +30,7 @@ class Settings:
     seed: int
     cluster: str | None
     swa: float | None = None  # over which share of the steps weights are averaged
+    plan: str | None = None  # a file; once it is read, checkpoints have what it says
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     add("-n", "--workers", type=int, metavar="N", help=f"local workers (default {WORKERS})")
     add("--strategy", metavar="S", help="as `riffle strategies` lists them (default auto)")
     add("--engine", choices=ENGINES, default="auto", help="what moves bytes (default auto)")
+    add("--plan", metavar="FILE", help="of riffle plan --plan-file: what auto takes, unplanned")
     add("--cluster", metavar="SPEC", help="what the strategy plans for (default: measured)")
     add("--model", metavar="NAME", help="one of the task's models")
     add("--data", metavar="D", help="real (default), synthetic, or a folder or file of the task's")
@@ -132,6 +134,7 @@ def _settings(given: argparse.Namespace, remembered: dict[str, Any]) -> Settings
         seed=given.seed or 0,
         cluster=given.cluster,
         swa=_positive("--swa", given.swa),
+        plan=given.plan and os.path.abspath(given.plan),
     )
 
 

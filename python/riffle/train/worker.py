@@ -73,6 +73,7 @@ class Worker:
             self.settings.strategy,
             engine=self._engine,
             cluster=self.settings.cluster,
+            plan=self.settings.plan if state is None else None,
             swa=averaged > 0,
             swa_from=self._swa_from,
             record=self.options.timeline is not None,

@@ -6,7 +6,7 @@
 namespace riffle::engine {
 
 std::unique_ptr<Network> make_ucx_network(const NetworkOptions&) {
-  usage_error("this build cannot reach other hosts: install libucx-dev and build again");
+  usage_error("this build has no UCX: install libucx-dev and build again, or take the transport tcp");
 }
 
 }  // namespace riffle::engine

@@ -163,7 +163,11 @@ void UcxNetwork::deliver(Peer& peer, const Header& header, std::span<const std::
   ++peer.next_in;
   switch (header.kind) {
     case Kind::data:
-      if (!events_->arrived(peer.rank, header.chunk, data)) lose(peer);
+      if (!events_->begin(peer.rank, header.chunk, data.size())) return lose(peer);
+      if (std::byte* place = events_->place(peer.rank, header.chunk, 0);
+          place != nullptr && !data.empty())
+        std::memcpy(place, data.data(), data.size());
+      events_->arrived(peer.rank, header.chunk, data.size());
       return;
     case Kind::goodbye:
       peer.left = true;

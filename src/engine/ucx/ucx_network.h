@@ -23,6 +23,7 @@ class UcxNetwork final : public Network {
   [[nodiscard]] bool has_room(Rank to) const override;
   void send(Rank to, const Chunk& chunk, std::span<const std::byte> data, std::uint64_t request,
             std::shared_ptr<const void> keep) override;
+  [[nodiscard]] std::size_t bytes_on_the_way(Rank) const override { return 0; }
   bool progress() override;
   void abandon(Rank peer) override;
   void leave(Rank culprit, Deadline deadline, const std::function<bool(Rank)>& failed) override;

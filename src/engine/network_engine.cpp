@@ -27,7 +27,7 @@ struct Contact {
   int pid = 0;
   int fd = -1;          // of its segment
   std::string ip;       // these are empty where there is one host
-  std::string address;  // on the network, as UCX has it
+  std::string address;  // on the network, as that has it
   std::string beacon;
 };
 
@@ -78,15 +78,15 @@ Contact decode_contact(const std::string& text, Rank rank) {
           .beacon = reader.at("beacon").text()};
 }
 
-void check(const UcxOptions& options) {
-  if (options.size < 1) usage_error("ucx: size {} must be at least 1", options.size);
+void check(const NetworkEngineOptions& options) {
+  if (options.size < 1) usage_error("engine: size {} must be at least 1", options.size);
   if (options.rank < 0 || options.rank >= options.size)
-    usage_error("ucx: rank {} is outside a world of {}", options.rank, options.size);
-  if (options.job.empty()) usage_error("ucx: the job needs a name");
-  if (options.store == nullptr) usage_error("ucx: the ranks need a store to meet at");
+    usage_error("engine: rank {} is outside a world of {}", options.rank, options.size);
+  if (options.job.empty()) usage_error("engine: the job needs a name");
+  if (options.store == nullptr) usage_error("engine: the ranks need a store to meet at");
 }
 
-std::vector<Introduction> introduce(engine::Meeting& meeting, const UcxOptions& options) {
+std::vector<Introduction> introduce(engine::Meeting& meeting, const NetworkEngineOptions& options) {
   const Introduction own{.size = options.size,
                          .identity = options.host.empty() ? engine::host_identity() : options.host,
                          .name = options.host.empty() ? engine::host_name() : options.host};
@@ -123,8 +123,19 @@ std::uint64_t session_of(const std::string& token) {
   return session;
 }
 
+// Sockets fill a slow network as well as anything, know how long its ways are, and can be several
+// for one way; only RDMA needs UCX.
+std::string transport_for(const NetworkEngineOptions& options, const engine::Interface& interface) {
+  if (options.transport.empty())
+    return ucx_is_available() && engine::has_rdma(interface) ? "ucx" : "tcp";
+  if (options.transport != "tcp" && options.transport != "ucx")
+    usage_error("there is no transport \"{}\"; known: tcp, ucx", options.transport);
+  return options.transport;
+}
+
 void check_reaches_others(const engine::Interface& interface,
-                          const std::vector<Introduction>& hosts, const UcxOptions& options) {
+                          const std::vector<Introduction>& hosts,
+                          const NetworkEngineOptions& options) {
   const auto elsewhere = [&](const Introduction& host) {
     return options.host.empty() && host.identity != engine::host_identity();
   };
@@ -137,17 +148,18 @@ void check_reaches_others(const engine::Interface& interface,
 
 }  // namespace
 
-UcxOptions ucx_options(const LaunchEnvironment& environment, Store& store) {
-  UcxOptions options;
+NetworkEngineOptions network_engine_options(const LaunchEnvironment& environment, Store& store) {
+  NetworkEngineOptions options;
   options.store = &store;
   options.job = environment.job;
   options.rank = environment.rank;
   options.size = environment.size;
   options.interface = environment.interface;
+  options.transport = environment.transport;
   return options;
 }
 
-std::unique_ptr<Engine> make_ucx_engine(const UcxOptions& options) {
+std::unique_ptr<Engine> make_network_engine(const NetworkEngineOptions& options) {
   check(options);
   const engine::Layout layout{.size = options.size};
   const std::size_t self = static_cast<std::size_t>(options.rank);
@@ -162,17 +174,23 @@ std::unique_ptr<Engine> make_ucx_engine(const UcxOptions& options) {
   Contact contact{.pid = getpid(), .fd = own->fd(), .ip = {}, .address = {}, .beacon = {}};
   const bool far = std::ranges::any_of(
       hosts, [&](const Introduction& host) { return host.identity != hosts[self].identity; });
-  world.name = far ? "ucx" : "shm";
+  world.name = "shm";
   if (far) {
     const engine::Interface interface =
         engine::find_interface(options.interface, options.store->address());
     check_reaches_others(interface, hosts, options);
     const std::uint64_t session =
         session_of(meeting.follow("session", options.rank == 0 ? make_token() : ""));
-    world.network = engine::make_ucx_network({.self = options.rank,
-                                              .size = options.size,
-                                              .session = session,
-                                              .interface = interface.name});
+    const engine::NetworkOptions network{.self = options.rank,
+                                         .size = options.size,
+                                         .session = session,
+                                         .interface = interface.name,
+                                         .ip = interface.address};
+    // Rank 0's choice counts for all.
+    world.name =
+        meeting.follow("transport", options.rank == 0 ? transport_for(options, interface) : "");
+    world.network =
+        world.name == "ucx" ? engine::make_ucx_network(network) : engine::make_tcp_network(network);
     world.beacon = std::make_unique<engine::Beacon>(options.rank, interface.address, session);
     contact.ip = interface.address;
     contact.address = world.network->address();

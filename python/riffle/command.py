@@ -1,0 +1,36 @@
+"""The command `riffle`, as pip installs it: the program that came with the package, and the verbs
+that are Python."""
+
+import os
+import runpy
+import sys
+from pathlib import Path
+
+IN_PYTHON = ("train", "data")
+
+
+def program(name: str = "riffle") -> str | None:
+    """Where the program of this package is; None in a clone, where CMake has it elsewhere."""
+    path = Path(__file__).with_name("bin") / name
+    return str(path) if path.exists() else None
+
+
+def _become(name: str) -> None:
+    path = program(name)
+    if path is None:
+        sys.exit(f"{name}: this package was built without the command; see docs/python.md")
+    os.execv(path, [name, *sys.argv[1:]])
+
+
+def main() -> None:
+    """`riffle VERB ...`."""
+    if sys.argv[1:2] and sys.argv[1] in IN_PYTHON:
+        verb = sys.argv.pop(1)
+        runpy.run_module(f"riffle.{verb}", run_name="__main__", alter_sys=True)
+        return
+    _become("riffle")
+
+
+def worker() -> None:
+    """`riffle-worker ...`, for labs."""
+    _become("riffle-worker")
