@@ -14,9 +14,9 @@ namespace riffle {
 // This rank's engine in the job that a launcher (riffle launch, torchrun, mpirun, srun) has
 // started, by the environment it left: shared memory where it says that all ranks are on this host,
 // else whatever reaches them. A process that nobody launched gets a world of its own, of one rank.
-// A process may make several, at once or one after the other; all ranks make them in the same order.
-// The job's store, where one is needed, lives as long as the process. Returns when all ranks have
-// joined; errors are those of read_launch_environment, open_job_store and the engines below.
+// A process may make several, at once or one after the other; all ranks make them in the same
+// order. The job's store, where one is needed, lives as long as the process. Returns when all ranks
+// have joined; errors are those of read_launch_environment, open_job_store and the engines below.
 std::unique_ptr<Engine> launched_engine(const EngineOptions& options = {});
 
 // Processes of one host over shared memory. Every process of the job makes one, with the same job
@@ -62,7 +62,8 @@ NetworkEngineOptions network_engine_options(const LaunchEnvironment& environment
 // Whether this build has UCX.
 bool ucx_is_available();
 // Returns when all ranks have joined. UsageError for a bad rank or size, ranks that disagree, an
-// unknown interface or transport, or no UCX where it was asked for; CommError when ranks or the store are missing.
+// unknown interface or transport, or no UCX where it was asked for; CommError when ranks or the
+// store are missing.
 std::unique_ptr<Engine> make_network_engine(const NetworkEngineOptions& options);
 
 // Threads of one process, for tests: rank r's engine is used by rank r's thread. The same code as

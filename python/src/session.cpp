@@ -64,8 +64,8 @@ std::shared_ptr<SessionHandle> make_session(
     const std::vector<PythonTensor>& parameters, const std::vector<PythonTensor>& buffers,
     const std::string& name, std::optional<Cluster> cluster, std::optional<Trace> trace,
     std::optional<Plan> plan, bool profile, bool measure_network, bool sense, int sense_window,
-    bool broadcast, const std::optional<std::string>& resume,
-    const std::string& overlap, bool record, double timeout, int compute_threads) {
+    bool broadcast, const std::optional<std::string>& resume, const std::string& overlap,
+    bool record, double timeout, int compute_threads) {
   SessionOptions options;
   options.cluster = std::move(cluster);
   options.trace = std::move(trace);

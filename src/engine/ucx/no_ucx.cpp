@@ -6,7 +6,8 @@
 namespace riffle::engine {
 
 std::unique_ptr<Network> make_ucx_network(const NetworkOptions&) {
-  usage_error("this build has no UCX: install libucx-dev and build again, or take the transport tcp");
+  usage_error(
+      "this build has no UCX: install libucx-dev and build again, or take the transport tcp");
 }
 
 }  // namespace riffle::engine
