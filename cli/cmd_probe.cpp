@@ -5,8 +5,8 @@
 #include "common.h"
 #include "engine/interface.h"
 #include "lab/emulated_compute.h"
-#include "lab/wiring.h"
 #include "measure/large_packets.h"
+#include "model/slowed_down.h"
 #include "probe_page.h"
 #include "riffle/error.h"
 #include "riffle/launch_environment.h"
@@ -66,7 +66,7 @@ void speed_up(Probed& probed) {
   const double dilate = probed.dilate;
   const double rate = probed.dilate * probed.shrink;
   network.fit.cluster =
-      lab::slowed_down(std::move(network.fit.cluster), 1 / dilate, 1 / probed.shrink);
+      model::slowed_down(std::move(network.fit.cluster), 1 / dilate, 1 / probed.shrink);
   const int n = network.speakers.size();
   for (int a = 0; a < n; ++a)
     for (int b = 0; b < n; ++b) {

@@ -67,9 +67,12 @@ Rounds::Rounds(const Place& place, const Group& hosts, const PairTable<Echo>& ec
 
 std::vector<Flow> Rounds::flows_of(const Pairs& pairs) const {
   const std::vector<HostRate> known = host_rates(rates_);
+  // One peer may have been a slow one; two say what the host itself can.
   const auto rate_of = [&](int host) {
+    int peers = 0;
+    for (int other = 0; other < rates_.size(); ++other) peers += rates_.at(host, other) ? 1 : 0;
     const Bandwidth best = known[host].best();
-    return best > Bandwidth{} ? best : kGuess;
+    return peers > 1 || (peers == 1 && rates_.size() == 2) ? best : std::max(best, kGuess);
   };
   std::vector<Flow> flows;
   for (const auto& [from, to] : pairs)
