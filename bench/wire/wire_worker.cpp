@@ -50,7 +50,7 @@ class Worker {
   [[nodiscard]] int rank() const { return engine_.rank(); }
 
  private:
-  collective::Call call_of(const std::string& name, TensorView data) const {
+  [[nodiscard]] collective::Call call_of(const std::string& name, TensorView data) const {
     collective::Call call;
     call.group = all_;
     call.data = data;

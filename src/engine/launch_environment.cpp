@@ -187,11 +187,11 @@ std::optional<Seconds> read_failure_timeout(const GetVariable& getter) {
 
 std::optional<ProfileRequest> read_profile_request(const GetVariable& getter) {
   constexpr std::int64_t most = 1'000'000;
-  const engine::Variables variables(getter);
-  const auto file = variables.text("RIFFLE_PROFILE");
+  const engine::Variables get(getter);
+  const auto file = get.text("RIFFLE_PROFILE");
   if (!file) return std::nullopt;
   ProfileRequest request{.file = *file};
-  if (const auto steps = variables.number("RIFFLE_PROFILE_STEPS", 1, most))
+  if (const auto steps = get.number("RIFFLE_PROFILE_STEPS", 1, most))
     request.steps = static_cast<int>(*steps);
   return request;
 }

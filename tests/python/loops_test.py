@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 
 import torch
 from mixing_test import groups_of
-from processes import run
+from processes import apart, run
 from reference import partition_matrix
 from tasks import batch, distance, flat, loss_of, momentum, perceptron
 
@@ -300,7 +300,7 @@ class Loops(unittest.TestCase):
     def same_as_in_lockstep(self, loop, make_model=perceptron, make_reference=None, workers=4):
         for spec in PAIRS:
             with self.subTest(loop=loop.__name__, model=make_model.__name__, spec=spec):
-                right = in_lockstep(workers, spec, loop, make_reference or make_model)
+                right = apart(in_lockstep, workers, spec, loop, make_reference or make_model)
                 self.assertGreater(distance(right[0], right[3]), 1e-6, "all are equal")
                 found = run(workers, on_a_worker, spec, loop, make_model)
                 for weights, row in zip(found, right, strict=True):

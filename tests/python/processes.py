@@ -75,6 +75,15 @@ def gather(workers: list[tuple[int, int]], seconds: float = 100) -> list[Any]:
     return [pickle.loads(text) if text else (False, "no answer in time") for text in texts]
 
 
+def apart(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What function(*arguments) gives, in a process of its own: after threads have computed, MKL's
+    locks may be taken in processes that are forked later, which then hang."""
+    fine, value = gather([start(function, *arguments)])[0]
+    if not fine:
+        raise WorkerFailed(value)
+    return value
+
+
 def run(
     size: int, function: Callable[..., Any], *arguments: Any, seconds: float = 100
 ) -> list[Any]:
