@@ -189,6 +189,8 @@ void Dispatcher::forget_planned() {
   for (auto& [number, lane] : lanes_)
     std::erase_if(lane.queue,
                   [](const FlightPtr& each) { return each->stage == Flight::Stage::planned; });
+  // What had been started behind them may be next now: peers are running it already.
+  for (auto& [number, lane] : lanes_) lane.wake.notify_all();
 }
 
 }  // namespace riffle::runtime
