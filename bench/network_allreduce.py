@@ -20,7 +20,6 @@ import os
 import random
 import re
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -268,7 +267,9 @@ def main():
     parser.add_argument("--bandwidth", default="100Gbps")
     parser.add_argument("--dilate", type=float, default=1)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--python", default=shutil.which("python3"), help="one that has torch")
+    own = ROOT / ".venv/bin/python"
+    python = str(own) if own.exists() else sys.executable
+    parser.add_argument("--python", default=python, help="one that has torch")
     parser.add_argument("--format", choices=["table", "json"], default="table")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
