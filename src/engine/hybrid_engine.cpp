@@ -11,9 +11,10 @@ namespace {
 // A sleeper looks around this often, whatever happens to its bell.
 constexpr auto longest_sleep = std::chrono::milliseconds(100);
 
-// Peers take our last messages at once, or when they run again, or are found failed by then.
+// Peers take our last messages at once, or when they run again, or are found failed by then; where
+// packets are lost, TCP may have to send the last ones several times, later each time.
 Seconds longest_goodbye(const EngineOptions& options) {
-  return options.failure_timeout + Seconds(1);
+  return options.failure_timeout + Seconds(5);
 }
 
 Group ranks_of_host(const HybridWorld& world) {
