@@ -57,6 +57,21 @@ class InLockstep:
         return nullcontext()
 
 
+class InTurns:
+    """A barrier between whose waits one thread computes at a time: torch's pools were made for
+    the process that forked this one, and threads that ask for new ones at once may crash."""
+
+    def __init__(self, barrier):
+        self.barrier, self.turn = barrier, threading.Lock()
+
+    def wait(self):
+        self.turn.release()
+        try:
+            return self.barrier.wait()
+        finally:
+            self.turn.acquire()
+
+
 def in_lockstep(workers, spec, loop, make_model=perceptron):
     """What adapt-then-combine must give, by plain torch: a row of weights per worker."""
     groups = groups_of(spec, f"flat:{workers},latency=20us,bandwidth=10Gbps")
@@ -70,11 +85,12 @@ def in_lockstep(workers, spec, loop, make_model=perceptron):
         for model, row in zip(models, x, strict=True):
             torch.nn.utils.vector_to_parameters(row.clone(), model.parameters())
 
-    barrier = threading.Barrier(workers, action=mix, timeout=60)
+    barrier = InTurns(threading.Barrier(workers, action=mix, timeout=60))
 
     def work(rank):
         model = models[rank]
-        loop(model, lambda step: loss_of(model, batch(rank, step)), InLockstep(barrier))
+        with barrier.turn:
+            loop(model, lambda step: loss_of(model, batch(rank, step)), InLockstep(barrier))
 
     threads = [threading.Thread(target=work, args=(rank,)) for rank in range(workers)]
     for thread in threads:

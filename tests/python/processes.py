@@ -78,7 +78,12 @@ def gather(workers: list[tuple[int, int]], seconds: float = 100) -> list[Any]:
 def apart(function: Callable[..., Any], *arguments: Any) -> Any:
     """What function(*arguments) gives, in a process of its own: after threads have computed, MKL's
     locks may be taken in processes that are forked later, which then hang."""
-    fine, value = gather([start(function, *arguments)])[0]
+
+    def alone() -> Any:
+        torch.set_num_threads(1)  # makes torch's pool anew before threads ask for it at once
+        return function(*arguments)
+
+    fine, value = gather([start(alone)], 40)[0]
     if not fine:
         raise WorkerFailed(value)
     return value
