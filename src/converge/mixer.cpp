@@ -1,0 +1,97 @@
+#include "converge/mixer.h"
+
+#include <algorithm>
+
+#include "converge/kernels.h"
+#include "riffle/error.h"
+#include "schedule/rules.h"
+
+namespace riffle::convergence {
+namespace {
+
+bool share_member(const Group& a, const Group& b) {
+  return std::ranges::any_of(a, [&](Rank rank) { return b.contains(rank); });
+}
+
+// One that chains with another in flight finds its result where both travel in place; anything else
+// no worker can run.
+void check(const Exchange& exchange, const Program& program) {
+  std::string why = schedule::refusal(exchange);
+  for (const Exchange& earlier : program.exchanges) {
+    if (&earlier == &exchange) break;
+    if (schedule::chains_in_flight(earlier, exchange) &&
+        share_member(earlier.group, exchange.group))
+      why += schedule::refusal(earlier, exchange);
+  }
+  if (!why.empty()) usage_error("cannot run the exchange \"{}\": {}", print(exchange), why);
+}
+
+}  // namespace
+
+std::vector<double> mean_row(const Matrix& matrix) {
+  std::vector<double> mean(matrix.columns());
+  for (std::size_t i = 0; i < matrix.rows(); ++i)
+    kernels().add(mean.data(), 1 / static_cast<double>(matrix.rows()), matrix.row(i), mean.size());
+  return mean;
+}
+
+Mixer::Mixer(std::vector<Columns> buckets, Group ranks, Values values, bool outer)
+    : buckets_(std::move(buckets)),
+      ranks_(std::move(ranks)),
+      values_(std::move(values)),
+      postpones_(buckets_.size()) {
+  if (outer)
+    outer_.push_back(
+        {*values_.weights, Matrix(values_.weights->rows(), values_.weights->columns())});
+}
+
+void Mixer::begin(Step step, const Program& program) {
+  std::ranges::fill(postpones_, 0);
+  for (const Exchange& exchange : program.exchanges) {
+    if (exchange.group.size() < 2) continue;
+    check(exchange, program);
+    std::vector<std::size_t> rows;
+    for (const Rank rank : exchange.group) {
+      const int row = ranks_.index_of(rank);
+      RIFFLE_CHECK(row >= 0);
+      rows.push_back(static_cast<std::size_t>(row));
+    }
+    const auto bucket = static_cast<std::size_t>(exchange.bucket);
+    if (schedule::postpones(exchange)) postpones_.at(bucket) = 1;
+    flights_.emplace_back(exchange, step, std::move(rows), buckets_.at(bucket));
+  }
+}
+
+void Mixer::pass(Step step, schedule::Point point) {
+  const schedule::Moment now = schedule::moment(step, point);
+  for (Flight& flight : flights_)
+    if (flight.due() == now) merge(flight);
+  std::erase_if(flights_, [&](const Flight& flight) { return flight.due() == now; });
+  for (Flight& flight : flights_)
+    if (flight.taken() == now) flight.take(matrices(flight.exchange().payload));
+}
+
+void Mixer::finish() {
+  for (Flight& flight : flights_) merge(flight);
+  flights_.clear();
+}
+
+void Mixer::merge(Flight& flight) {
+  flight.merge(matrices(flight.exchange().payload), outer_.empty() ? nullptr : &outer_.front());
+}
+
+std::vector<Matrix*> Mixer::matrices(Payload payload) const {
+  switch (payload) {
+    case Payload::gradient:
+      return {values_.gradients};
+    case Payload::weight:
+      return {values_.weights};
+    case Payload::state:
+      return values_.state;
+    case Payload::buffers:
+      break;
+  }
+  return {};  // the problems have no statistics
+}
+
+}  // namespace riffle::convergence

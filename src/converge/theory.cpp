@@ -1,0 +1,160 @@
+// Linear response: without curvature, what workers hold is a linear function of the noise in their
+// gradients, so how far apart noise drives them follows from the answer to one impulse.
+#include <algorithm>
+#include <cmath>
+
+#include "converge/workers.h"
+#include "riffle/random.h"
+#include "schedule/schedule.h"
+
+namespace riffle {
+namespace {
+
+using convergence::Columns;
+using convergence::Learn;
+using convergence::Matrix;
+using convergence::Workers;
+
+// A strategy's programs on one bucket of some columns.
+class Rehearsal {
+ public:
+  Rehearsal(const NamedStrategy& strategy, const World& world, const Trace& trace)
+      : strategy_(*strategy.strategy),
+        world_(world),
+        buckets_(strategy->buckets(trace, CostModel(world.cluster), world)),
+        programs_(schedule::programs_of(strategy_, world, buckets_)),
+        periodic_(strategy_.traits_with(world, buckets_).period > 0) {}
+
+  [[nodiscard]] Step period() const { return static_cast<Step>(programs_.size()); }
+
+  // Every bucket has the same columns' worth of exchanges, so the first stands for all.
+  [[nodiscard]] Program program(Step step) const {
+    const Program whole = periodic_ ? programs_[static_cast<std::size_t>(step) % programs_.size()]
+                                    : schedule::program_of(strategy_, step, world_, buckets_);
+    Program first;
+    for (const Exchange& exchange : whole.exchanges)
+      if (exchange.bucket == 0) first.add(exchange);
+    return first;
+  }
+
+  [[nodiscard]] Workers workers(std::size_t columns, double rate, double momentum) const {
+    return {world_.size(),
+            std::vector<double>(columns),
+            {Columns{0, columns}},
+            schedule::needs_of(programs_).outer,
+            {.learning_rate = rate, .momentum = momentum}};
+  }
+
+ private:
+  const Strategy& strategy_;
+  const World& world_;
+  BucketPlan buckets_;
+  std::vector<Program> programs_;
+  bool periodic_;
+};
+
+// Mean square distance from the mean, summed over columns.
+double apart(const Matrix& weights) {
+  const std::vector<double> mean = convergence::mean_row(weights);
+  double sum = 0;
+  for (std::size_t i = 0; i < weights.rows(); ++i)
+    for (std::size_t k = 0; k < mean.size(); ++k)
+      sum += (weights.row(i)[k] - mean[k]) * (weights.row(i)[k] - mean[k]);
+  return sum / static_cast<double>(weights.rows());
+}
+
+double sign(std::uint64_t seed, int worker, std::size_t column) {
+  return Random(seed + static_cast<std::uint64_t>(worker), column).next() % 2 == 0 ? 1 : -1;
+}
+
+constexpr std::size_t kProbes = 4;
+
+// The mean over the last period of the square of what `learn` has driven apart.
+double settled(const Rehearsal& rehearsal, Workers& workers, Step steps, const Learn& learn) {
+  const Step last = std::max<Step>(rehearsal.period(), 8);
+  double sum = 0;
+  for (Step step = 0; step < steps; ++step) {
+    workers.step(rehearsal.program(step), learn);
+    if (step >= steps - last) sum += apart(workers.weights());
+  }
+  return sum / static_cast<double>(last);
+}
+
+// Each column has its impulse in a step of its own: together they are noise in every step.
+double noise_gain(const Rehearsal& rehearsal, double momentum) {
+  const Step steps =
+      std::max<Step>(64, 3 * rehearsal.period()) + static_cast<Step>(std::ceil(3 / (1 - momentum)));
+  const std::size_t columns = static_cast<std::size_t>(steps) * kProbes;
+  const Learn impulse = [&](int worker, Step step, const double* /*x*/, double* gradient) {
+    std::fill_n(gradient, columns, 0.0);
+    const std::size_t first = static_cast<std::size_t>(step) * kProbes;
+    for (std::size_t k = first; k < first + kProbes; ++k) gradient[k] = sign(101, worker, k);
+    return 0.0;
+  };
+  Workers workers = rehearsal.workers(columns, 1, momentum);
+  return std::sqrt(settled(rehearsal, workers, steps, impulse) / kProbes);
+}
+
+double drift_gain(const Rehearsal& rehearsal, double momentum) {
+  const Step steps =
+      std::max<Step>(64, 3 * rehearsal.period()) + static_cast<Step>(std::ceil(8 / (1 - momentum)));
+  constexpr std::size_t kColumns = 16;
+  const Learn constant = [&](int worker, Step /*step*/, const double* /*x*/, double* gradient) {
+    for (std::size_t k = 0; k < kColumns; ++k) gradient[k] = sign(202, worker, k);
+    return 0.0;
+  };
+  Workers workers = rehearsal.workers(kColumns, 1, momentum);
+  return std::sqrt(settled(rehearsal, workers, steps, constant) / kColumns);
+}
+
+// Whether weights go to zero on a quadratic of curvature one.
+bool is_stable(const Rehearsal& rehearsal, double rate, double momentum) {
+  constexpr std::size_t kColumns = 2;
+  const Step steps = std::max<Step>(200, 8 * rehearsal.period());
+  Workers workers = rehearsal.workers(kColumns, rate, momentum);
+  // Noise in the first steps drives workers apart, as far as their gradients are their own.
+  const Learn slope = [&](int worker, Step step, const double* x, double* gradient) {
+    for (std::size_t k = 0; k < kColumns; ++k)
+      gradient[k] =
+          x[k] + (step < 8 ? 0.5 + sign(303 + static_cast<std::uint64_t>(step), worker, k) : 0);
+    return 0.0;
+  };
+  const auto size = [&] {
+    double sum = 0;
+    for (std::size_t i = 0; i < workers.weights().rows(); ++i)
+      for (std::size_t k = 0; k < kColumns; ++k) sum += std::pow(workers.weights().row(i)[k], 2);
+    return sum;
+  };
+  double middle = 0;  // the mean over a period hides how weights swing within it
+  double end = 0;
+  const Step span = std::max<Step>(rehearsal.period(), 20);
+  for (Step step = 0; step < steps; ++step) {
+    workers.step(rehearsal.program(step), slope);
+    if (step >= steps / 2 - span && step < steps / 2) middle += size();
+    if (step >= steps - span) end += size();
+  }
+  return end < middle || end < 1e-60;
+}
+
+double rate_bound(const Rehearsal& rehearsal, double momentum) {
+  double low = 0;
+  double high = 2.5 * (1 + momentum);
+  for (int i = 0; i < 9; ++i) {
+    const double rate = (low + high) / 2;
+    (is_stable(rehearsal, rate, momentum) ? low : high) = rate;
+  }
+  return low;
+}
+
+}  // namespace
+
+Theory theory_of(const NamedStrategy& strategy, const World& world, const Trace& trace,
+                 double momentum) {
+  const Rehearsal rehearsal(strategy, world, trace);
+  return {.momentum = momentum,
+          .noise_gain = noise_gain(rehearsal, momentum),
+          .drift_gain = drift_gain(rehearsal, momentum),
+          .rate_bound = rate_bound(rehearsal, momentum)};
+}
+
+}  // namespace riffle
