@@ -8,6 +8,8 @@
 #include <map>
 #include <span>
 
+#include "report/table.h"
+
 namespace riffle::report {
 namespace {
 
@@ -21,9 +23,8 @@ struct Cell {
   bool star = false;
 };
 
-int width(const std::string& text) {
-  return static_cast<int>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+int width_of(const std::string& text) {
+  return static_cast<int>(printed_width(text));
 }
 
 // Racks, or rows of a square where there is only one.
@@ -78,7 +79,7 @@ std::map<Rank, Cell> cells(const Program& program, int bucket) {
 }
 
 GroupPicture::Line plain(const std::string& text) {
-  return {text, width(text)};
+  return {text, width_of(text)};
 }
 
 // Adds a worker in `room` columns, a star or a blank behind it.
@@ -86,7 +87,7 @@ void add_cell(GroupPicture::Line& line, const Cell& cell, int room, bool colour)
   const std::string text = cell.text.empty() ? " " : cell.text;
   line.text +=
       colour && cell.colour != 0 ? fmt::format("\x1b[{}m{}\x1b[0m", cell.colour, text) : text;
-  line.text += std::string(static_cast<std::size_t>(room - width(text)), ' ');
+  line.text += std::string(static_cast<std::size_t>(room - width_of(text)), ' ');
   line.text += cell.star ? "*" : " ";
   line.width += room + 1;
 }
@@ -123,7 +124,7 @@ GroupPicture draw_groups(const std::string& title, const Program& program, int b
   if (all.empty()) return {{plain(title), plain("nothing travels:"), plain("each trains alone")}};
   GroupPicture picture{{plain(title)}};
   int room = 1;
-  for (const auto& [rank, cell] : all) room = std::max(room, width(cell.text));
+  for (const auto& [rank, cell] : all) room = std::max(room, width_of(cell.text));
   const std::size_t label_room = fmt::format("{0}-{0}", world.ranks().ranks().back()).size();
   int drawn = 0;
   for (const Group& row : rows(world)) {

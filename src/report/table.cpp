@@ -7,15 +7,15 @@
 #include "riffle/error.h"
 
 namespace riffle::report {
-namespace {
-
-std::size_t width(const std::string& text) {
+std::size_t printed_width(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+namespace {
+
 std::string padded(const std::string& text, std::size_t to, bool right) {
-  const std::string blanks(to - std::min(to, width(text)), ' ');
+  const std::string blanks(to - std::min(to, printed_width(text)), ' ');
   return right ? blanks + text : text + blanks;
 }
 
@@ -43,12 +43,13 @@ std::string print_table(const Table& table, bool bold_head) {
   std::vector<std::size_t> widths;
   std::vector<std::string> head;
   for (const Table::Column& column : table.columns) {
-    widths.push_back(width(column.name));
+    widths.push_back(printed_width(column.name));
     head.push_back(column.name);
   }
   for (const auto& row : table.rows) {
     RIFFLE_CHECK_EQ(row.size(), table.columns.size());
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+    for (std::size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::max(widths[c], printed_width(row[c]));
   }
   std::vector<std::string> rule;
   rule.reserve(widths.size());

@@ -1,6 +1,7 @@
 // Tables a person wants to read, and the same rows as CSV.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,11 @@ struct Table {
   std::vector<std::vector<std::string>> rows;
 };
 
+// Columns of a terminal that UTF-8 text takes: its code points, so that "µs" or "×" shift nothing.
+std::size_t printed_width(const std::string& text);
+
 // Columns aligned, two blanks between them, a rule under the head. `bold_head` uses terminal
-// escapes. Width counts code points, so that "µs" or "×" do not shift a column.
+// escapes.
 std::string print_table(const Table& table, bool bold_head = false);
 
 // RFC 4180: quoted where a field holds a comma, a quote or a line break.
