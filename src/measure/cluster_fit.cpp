@@ -117,7 +117,7 @@ class Fitter {
     }
     unify(all, kSameRate, 0);
     for (std::size_t i = 1; i < uplinks_.size(); ++i)
-      uplinks_[i].rate = both_ways(measured_.uplinks[i].out, measured_.uplinks[i].in);
+      uplinks_[i].rate = measured_.uplinks[i].rate().bytes_per_second;
   }
 
   void fit_host_latencies() {
@@ -280,6 +280,10 @@ class Fitter {
 };
 
 }  // namespace
+
+Bandwidth UplinkLoad::rate() const {
+  return {both_ways(out, in)};
+}
 
 bool UplinkLoad::is_limit() const {
   return both_ways(out, in) < kUnhindered * ends.bytes_per_second;

@@ -16,6 +16,8 @@ struct UplinkLoad {
   Bandwidth ends;
   int flows = 0;  // each way
 
+  // Of both ways; the slower one where they differ.
+  [[nodiscard]] Bandwidth rate() const;
   // The uplink itself was full; else it carries at least as much as it did here.
   [[nodiscard]] bool is_limit() const;
 };

@@ -13,10 +13,10 @@ namespace {
 
 // A host's own link counts as slow when it is so much worse than is usual.
 constexpr double kSlow = 1.5;
-constexpr double kAsymmetric = 1.25;
+constexpr double kUnequalWays = 1.25;
 // The usual round trip is so much longer than the best.
 constexpr double kUnsteady = 1.3;
-constexpr Seconds kNoise = microseconds(200);
+constexpr Seconds kAtLeast = microseconds(200);
 // A NIC that carries so little of its speed, or is so much slower than another of the host.
 constexpr double kPartOfSpeed = 0.5;
 // Of a TCP buffer about half is for data.
@@ -86,7 +86,7 @@ class Doctor {
       const Link own = own_link(host);
       if (rate.bytes_per_second > kSlow * own.bandwidth.bytes_per_second)
         say("{} is slow: it carries {}, others {}", name(host), print(own.bandwidth), print(rate));
-      if (own.latency > kSlow * latency && own.latency - latency > kNoise)
+      if (own.latency > kSlow * latency && own.latency - latency > kAtLeast)
         say("{} is far: its own link takes {}, others' {}", name(host), print(own.latency),
             print(latency));
     }
@@ -96,7 +96,7 @@ class Doctor {
     for (int host = 0; host < size(); ++host) {
       const auto [out, in] = rates_[host];
       const auto [low, high] = std::minmax(out.bytes_per_second, in.bytes_per_second);
-      if (high > kAsymmetric * low)
+      if (high > kUnequalWays * low)
         say("{} sends at {} and receives at {}: look at its cable, duplex setting and what else "
             "runs there",
             name(host), print(out), print(in));
@@ -105,7 +105,7 @@ class Doctor {
     for (std::size_t part = 1; part < levels.size(); ++part) {
       const UplinkLoad& load = network_.measured.uplinks[part];
       const auto [low, high] = std::minmax(load.out.bytes_per_second, load.in.bytes_per_second);
-      if (high > kAsymmetric * low)
+      if (high > kUnequalWays * low)
         say("the uplink of {} carries {} out and {} in", name(levels[part].hosts.front()),
             print(load.out), print(load.in));
     }
@@ -120,7 +120,7 @@ class Doctor {
           shares.push_back(echo->usual / echo->least);
           more.push_back(echo->usual - echo->least);
         }
-      if (median(shares) > kUnsteady && median(more) > kNoise)
+      if (median(shares) > kUnsteady && median(more) > kAtLeast)
         say("{} answers unsteadily: a round trip usually takes {:.1f} times its best; its "
             "processors may be busy, or its link shared",
             name(host), median(shares));
@@ -210,7 +210,7 @@ class Doctor {
         const Seconds told =
             cluster.latency(network_.speakers.ranks()[a], network_.speakers.ranks()[b]);
         const double off = std::abs(told / *latency - 1);
-        if (off <= kUnexplained || std::chrono::abs(told - *latency) < kNoise) continue;
+        if (off <= kUnexplained || std::chrono::abs(told - *latency) < kAtLeast) continue;
         ++count;
         if (off <= share) continue;
         share = off;

@@ -19,7 +19,8 @@ constexpr int kMost = 16;
 constexpr int kLeast = 3;  // where they take long
 constexpr Seconds kLong{0.02};
 
-void bounce(const Place& place, Rank peer, std::vector<Seconds>& times) {
+// `allowed` is for the whole meeting; one trip is timed whatever it takes.
+void bounce(const Place& place, Rank peer, Seconds allowed, std::vector<Seconds>& times) {
   const auto trip = [&] {
     Word word = kAgain;
     const auto start = Clock::now();
@@ -29,8 +30,12 @@ void bounce(const Place& place, Rank peer, std::vector<Seconds>& times) {
   };
   (void)trip();  // the peer may be busy with another
   const auto begin = Clock::now();
-  for (int i = 0; i < kMost && (i < kLeast || Clock::now() - begin < kLong); ++i)
-    times.push_back(trip());
+  const auto goes_on = [&](int trips) {
+    const Seconds passed = Clock::now() - begin;
+    return trips < kMost && (trips == 0 || passed + times.back() < allowed) &&
+           (trips < kLeast || passed < kLong);
+  };
+  for (int trips = 0; goes_on(trips); ++trips) times.push_back(trip());
   place.send(peer, kEcho, std::as_bytes(std::span(&kEnd, 1)));
 }
 
@@ -59,16 +64,22 @@ int opponent(int player, int round, int n) {
   return other < n ? other : -1;
 }
 
-PairTable<Echo> time_echoes(const Place& place, const Group& among) {
+PairTable<Echo> time_echoes(const Place& place, const Group& among, Seconds budget) {
   const int n = among.size();
   const int self = among.index_of(place.engine().rank());
   std::vector<std::vector<Seconds>> times(static_cast<std::size_t>(n));
-  for (int round = 0; self >= 0 && round < kMeetings * rounds_of(n); ++round) {
-    const int other = opponent(self, round % rounds_of(n), n);
-    if (other > self)
-      bounce(place, among.ranks()[other], times[other]);
-    else if (other >= 0)
-      answer(place, among.ranks()[other]);
+  const Deadline half = after(budget / kMeetings);
+  for (int meeting = 0; meeting < kMeetings; ++meeting) {
+    for (int round = 0; self >= 0 && round < rounds_of(n); ++round) {
+      const int other = opponent(self, round, n);
+      if (other > self)
+        bounce(place, among.ranks()[other], budget / (kMeetings * rounds_of(n)), times[other]);
+      else if (other >= 0)
+        answer(place, among.ranks()[other]);
+    }
+    double late = Clock::now() > half ? 1 : 0;  // of anybody counts for all
+    place.control().all_reduce(std::span(&late, 1), Reduction::sum);
+    if (late > 0) break;
   }
   // Two numbers for each pair, from who has measured it.
   std::vector<double> told(static_cast<std::size_t>(n) * static_cast<std::size_t>(n) * 2);

@@ -17,7 +17,7 @@ namespace {
 constexpr Tag kTag{.channel = 0x6d747531};  // "mtu1"
 constexpr int kTries = 3;
 constexpr int kHeaders = 28;  // of IPv4 and UDP
-constexpr std::size_t kSmall = 16;
+constexpr std::size_t kSmallPacket = 16;
 // Packets may be overtaken by the message that says they were sent.
 constexpr std::chrono::milliseconds kGrace{20};
 
@@ -50,7 +50,7 @@ class Socket {
     for (;;) {
       const ssize_t got = valid_ ? recv(socket_.get(), data.data(), data.size(), MSG_DONTWAIT) : -1;
       if (got < 0) return seen;
-      seen |= static_cast<std::size_t>(got) > kSmall ? 2 : 1;
+      seen |= static_cast<std::size_t>(got) > kSmallPacket ? 2 : 1;
     }
   }
 
@@ -64,7 +64,7 @@ void send_to(const Place& place, Rank peer, const Socket& socket, int mtu) {
   sockaddr_in there{};
   place.receive(peer, kTag, std::as_writable_bytes(std::span(&there, 1)));
   for (int i = 0; i < kTries && there.sin_port != 0; ++i) {
-    socket.send(there, kSmall);
+    socket.send(there, kSmallPacket);
     if (mtu > kHeaders) socket.send(there, static_cast<std::size_t>(mtu - kHeaders));
   }
   place.send(peer, kTag, {});

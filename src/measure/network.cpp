@@ -16,6 +16,8 @@ constexpr Link kInside{microseconds(20), {5e9}};
 constexpr Link kBetween{microseconds(100), {1.25e9}};
 
 constexpr int kMostLooks = 3;
+// Of the budget.
+constexpr double kShareOfEchoes = 0.25;
 
 // By host; what its first rank found counts.
 std::vector<Link> time_inside(const Place& place, const Partition& hosts) {
@@ -133,7 +135,7 @@ Network measure_network(const Place& place, const NetworkOptions& options) {
   tell("inside hosts");
   measured.inside = time_inside(place, measured.hosts);
   tell(fmt::format("latency between {} hosts", n));
-  network.echoes = time_echoes(place, network.speakers);
+  network.echoes = time_echoes(place, network.speakers, options.budget * kShareOfEchoes);
   measured.latency = PairTable<Seconds>(n);
   for (int a = 0; a < n; ++a)
     for (int b = a + 1; b < n; ++b)

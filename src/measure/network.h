@@ -22,7 +22,7 @@ struct NetworkOptions {
   int most_rounds = 63;
   // That a flow may take until its rate has settled.
   Seconds most_time{2.0};
-  // After which no further round of pairs begins.
+  // After which no further round of pairs begins; a quarter of it is for latencies.
   Seconds budget{120};
   // Hears what is being measured, on every rank.
   std::function<void(const std::string&)> progress = {};

@@ -18,7 +18,7 @@ constexpr Bandwidth kGuess{32e6};
 constexpr Bytes kLeastPiece = kibibytes(4);
 constexpr Bytes kLargestPiece = mebibytes(1);
 // Flows have settled when they came in so many pieces on the mean, and have stopped to grow.
-constexpr int kPieces = 8;
+constexpr int kSettledPieces = 8;
 constexpr double kGrowth = 1.15;
 constexpr double kTotalGrowth = 1.1;
 // Flows that share a link take a while to agree on their shares.
@@ -41,7 +41,7 @@ bool have_settled(const std::vector<Carried>& flows) {
     before += flow.before.bytes_per_second;
     grows = grows || flow.rate.bytes_per_second > kGrowth * flow.before.bytes_per_second;
   }
-  return pieces >= kPieces * static_cast<int>(flows.size()) &&
+  return pieces >= kSettledPieces * static_cast<int>(flows.size()) &&
          (!grows || now < kTotalGrowth * before);
 }
 

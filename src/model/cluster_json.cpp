@@ -8,7 +8,7 @@
 namespace riffle {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kClusterVersion = 1;
 constexpr int kMost = 1'000'000;
 
 void put_link(Json& json, const Link& link) {
@@ -69,7 +69,7 @@ void read_optional_fields(const JsonReader& reader, Cluster& cluster) {
 }  // namespace
 
 std::string to_json(const Cluster& cluster) {
-  Json json{{"riffle", "cluster"}, {"version", kVersion}};
+  Json json{{"riffle", "cluster"}, {"version", kClusterVersion}};
   if (cluster.fit) json["fit"] = Json{{"a", cluster.fit->a.count()}, {"b", cluster.fit->b.value}};
   json["domains"] = Json::array();
   for (const Domain& domain : cluster.domains) {
@@ -107,7 +107,7 @@ std::string to_json(const Cluster& cluster) {
 Cluster cluster_from_json(std::string_view text, std::string_view source) {
   const Json json = parse_json(text, source);
   const JsonReader reader(json, std::string(source));
-  reader.expect_document("cluster", kVersion);
+  reader.expect_document("cluster", kClusterVersion);
   if (reader.has("spec")) return parse_spec(reader.at("spec"));
   Cluster cluster;
   if (reader.has("fit")) {

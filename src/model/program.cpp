@@ -13,7 +13,7 @@
 namespace riffle {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kProgramVersion = 1;
 constexpr std::array<std::string_view, 4> kPayloads{"gradient", "weight", "buffers", "state"};
 constexpr std::array<std::string_view, 4> kCollectives{"all_reduce", "reduce_scatter", "all_gather",
                                                        "shift"};
@@ -160,7 +160,7 @@ std::string print(const Program& program) {
 }
 
 std::string to_json(const Program& program) {
-  Json json{{"riffle", "program"}, {"version", kVersion}, {"exchanges", Json::array()}};
+  Json json{{"riffle", "program"}, {"version", kProgramVersion}, {"exchanges", Json::array()}};
   for (const Exchange& exchange : program.exchanges) {
     Json entry{{"bucket", exchange.bucket},
                {"payload", name_of(exchange.payload)},
@@ -183,7 +183,7 @@ std::string to_json(const Program& program) {
 Program program_from_json(std::string_view text, std::string_view source) {
   const Json json = parse_json(text, source);
   const JsonReader reader(json, std::string(source));
-  reader.expect_document("program", kVersion);
+  reader.expect_document("program", kProgramVersion);
   const JsonReader list = reader.at("exchanges");
   Program program;
   for (std::size_t i = 0; i < list.size(); ++i) program.add(read_exchange(list.at(i)));

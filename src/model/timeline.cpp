@@ -13,7 +13,7 @@
 namespace riffle {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kTimelineVersion = 1;
 constexpr std::array<std::string_view, 5> kKinds{"forward", "backward", "optimizer", "exchange",
                                                  "wait"};
 
@@ -56,9 +56,9 @@ Event read_event(const JsonReader& reader) {
   if (event.kind == EventKind::exchange) {
     if (thread == 0) reader.at("tid").fail("an exchange needs a lane");
     event.lane = thread - 1;
-    event.bytes = Bytes{args.at("bytes").integer(0, std::int64_t{1} << 53)};
+    event.bytes = Bytes{args.at("bytes").integer(0, kMostWhole)};
   }
-  event.step = args.at("step").integer(0, std::int64_t{1} << 53);
+  event.step = args.at("step").integer(0, kMostWhole);
   event.start = args.at("start").seconds();
   event.end = args.at("end").seconds();
   if (event.end < event.start) args.at("end").fail("is before the start");
@@ -80,7 +80,7 @@ std::string print(const Event& event) {
 
 std::string to_json(const Timeline& timeline) {
   Json json{{"riffle", "timeline"},
-            {"version", kVersion},
+            {"version", kTimelineVersion},
             {"displayTimeUnit", "ms"},
             {"traceEvents", Json::array()}};
   Json& list = json["traceEvents"];
@@ -98,7 +98,7 @@ std::string to_json(const Timeline& timeline) {
 Timeline timeline_from_json(std::string_view text, std::string_view source) {
   const Json json = parse_json(text, source);
   const JsonReader reader(json, std::string(source));
-  reader.expect_document("timeline", kVersion);
+  reader.expect_document("timeline", kTimelineVersion);
   const JsonReader list = reader.at("traceEvents");
   Timeline timeline;
   for (std::size_t i = 0; i < list.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -12,20 +13,27 @@
 namespace riffle {
 namespace {
 
-constexpr int kVersion = 1;
-constexpr std::int64_t kMostElements = std::int64_t{1} << 53;
-constexpr std::array<std::string_view, 4> kDTypes{"f32", "f64", "f16", "bf16"};
+constexpr int kTraceVersion = 1;
+constexpr std::array<std::string_view, 9> kDTypes{"f32", "f64", "f16", "bf16", "u8",
+                                                  "i8",  "i16", "i32", "i64"};
+constexpr std::span kTraceDTypes = std::span(kDTypes).first<4>();
 
 }  // namespace
 
 Bytes size_of(DType dtype) {
   switch (dtype) {
+    case DType::u8:
+    case DType::i8:
+      return Bytes{1};
     case DType::f32:
+    case DType::i32:
       return Bytes{4};
     case DType::f64:
+    case DType::i64:
       return Bytes{8};
     case DType::f16:
     case DType::bf16:
+    case DType::i16:
       break;
   }
   return Bytes{2};
@@ -36,9 +44,9 @@ std::string_view name_of(DType dtype) {
 }
 
 DType parse_dtype(std::string_view text, std::string_view what) {
-  for (std::size_t i = 0; i < kDTypes.size(); ++i)
-    if (kDTypes[i] == text) return static_cast<DType>(i);
-  const std::vector<std::string> known(kDTypes.begin(), kDTypes.end());
+  for (std::size_t i = 0; i < kTraceDTypes.size(); ++i)
+    if (kTraceDTypes[i] == text) return static_cast<DType>(i);
+  const std::vector<std::string> known(kTraceDTypes.begin(), kTraceDTypes.end());
   usage_error("{}: {}", what, unknown_name("dtype", text, known));
 }
 
@@ -80,7 +88,7 @@ void validate(const Trace& trace, std::string_view source) {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < trace.layers.size(); ++i) {
     const Layer& layer = trace.layers[i];
-    if (layer.elements < 1 || layer.elements > kMostElements - sum)
+    if (layer.elements < 1 || layer.elements > kMostWhole - sum)
       usage_error("{}: layers[{}].elements: {} must be from 1 to 2^53 in all", source, i,
                   layer.elements);
     sum += layer.elements;
@@ -124,7 +132,7 @@ std::string print(const Trace& trace) {
 
 std::string to_json(const Trace& trace) {
   Json json{{"riffle", "trace"},
-            {"version", kVersion},
+            {"version", kTraceVersion},
             {"model", trace.model},
             {"dtype", name_of(trace.dtype)},
             {"batch", trace.batch}};
@@ -142,7 +150,7 @@ std::string to_json(const Trace& trace) {
 Trace trace_from_json(std::string_view text, std::string_view source) {
   const Json json = parse_json(text, source);
   const JsonReader reader(json, std::string(source));
-  reader.expect_document("trace", kVersion);
+  reader.expect_document("trace", kTraceVersion);
   Trace trace;
   trace.model = reader.at("model").text();
   trace.dtype = parse_dtype(reader.at("dtype").text(), reader.at("dtype").where());
@@ -153,7 +161,7 @@ Trace trace_from_json(std::string_view text, std::string_view source) {
   std::vector<TraceNode> nodes;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const JsonReader layer = layers.at(i);
-    nodes.push_back({layer.at("name").text(), layer.at("elements").integer(0, kMostElements),
+    nodes.push_back({layer.at("name").text(), layer.at("elements").integer(0, kMostWhole),
                      layer.at("forward").seconds(), layer.at("backward").seconds()});
   }
   trace.layers = fold_nodes(nodes);

@@ -49,16 +49,15 @@ void check_alike(Exchanger& exchanger, bool alike, std::string_view what) {
 
 // The lowest rank's choices, as JSON.
 Json choices(Exchanger& exchanger, const ModelSpec& model, const SessionOptions& options,
-             const std::optional<Resumed>& resumed, int window) {
+             const std::optional<Resumed>& resumed) {
   Json chosen{{"session", Clock::now().time_since_epoch().count()}};
   if (resumed) {
     chosen["cluster"] = resumed->cluster;
     chosen["trace"] = resumed->trace;
     chosen["layers_each"] = resumed->layers_each;
   } else {
-    const Cluster cluster = window > 0        ? exchanger.sense({}, {})
-                            : options.cluster ? *options.cluster
-                                              : exchanger.cluster(options.measure_network);
+    const Cluster cluster =
+        options.cluster ? *options.cluster : exchanger.cluster(options.measure_network);
     chosen["cluster"] = to_json(cluster);
     chosen["trace"] = to_json(options.trace ? *options.trace : modelled_trace(model));
     chosen["layers_each"] = Json::array();
@@ -125,7 +124,7 @@ Agreement agree(Exchanger& exchanger, const NamedStrategy& strategy, const Model
   check_equal(exchanger, resumed ? std::to_string(resumed->step) : "none",
               "the step that is resumed");
   const int window = sensing_window(exchanger, *strategy.strategy, model, options);
-  const Json chosen = choices(exchanger, model, options, resumed, window);
+  const Json chosen = choices(exchanger, model, options, resumed);
   const Json agreed = parse_json(broadcast(exchanger, chosen.dump()), "rank 0's choices");
   Cluster cluster = cluster_from_json(agreed["cluster"].get<std::string>(), "rank 0's cluster");
   if (cluster.size() != exchanger.ranks().size())

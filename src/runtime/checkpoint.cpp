@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "riffle/error.h"
 
 namespace riffle::runtime {
@@ -118,7 +119,7 @@ std::optional<Resumed> read_resumed(std::span<const std::byte> bytes, const Iden
     header.at("workers").fail(fmt::format("now there are {}", identity.workers));
   Resumed resumed{.cluster = header.at("cluster").text(),
                   .trace = header.at("trace").text(),
-                  .step = header.at("step").integer(0, std::int64_t{1} << 53),
+                  .step = header.at("step").integer(0, kMostWhole),
                   .layers_each = {},
                   .running = header.at("running").text(),
                   .plan = header.at("plan").text(),

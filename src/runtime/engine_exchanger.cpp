@@ -112,7 +112,9 @@ int EngineExchanger::hosts() const {
 }
 
 Cluster EngineExchanger::cluster(bool measured) {
-  return measured ? sense({}, {}) : measure::assumed_cluster(engine_);
+  if (!measured) return measure::assumed_cluster(engine_);
+  const measure::Place place(engine_, control_);
+  return measure::measure_network(place, measure::quick_look({})).fit.cluster;
 }
 
 Algorithm EngineExchanger::algorithm(const CostModel& cost, const Exchange& exchange,
@@ -121,12 +123,12 @@ Algorithm EngineExchanger::algorithm(const CostModel& cost, const Exchange& exch
 }
 
 bool EngineExchanger::can_sense() const {
-  return engine_.size() > 2 && hosts() > 1;
+  return hosts() > 1;
 }
 
-Cluster EngineExchanger::sense(const Partition& before, const std::function<void()>& look_around) {
-  const measure::Place place(engine_, control_, look_around);
-  return measure::measure_network(place, measure::quick_look(before)).fit.cluster;
+Cluster EngineExchanger::check(const Cluster& known, const measure::CheckOptions& options,
+                               const std::function<void()>& look_around) {
+  return measure::check_network(measure::Place(engine_, control_, look_around), known, options);
 }
 
 }  // namespace riffle::runtime

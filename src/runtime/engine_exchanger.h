@@ -47,7 +47,7 @@ class EngineExchanger final : public Exchanger {
   [[nodiscard]] Algorithm algorithm(const CostModel& cost, const Exchange& exchange,
                                     Bytes size) const override;
   [[nodiscard]] bool can_sense() const override;
-  [[nodiscard]] Cluster sense(const Partition& before,
+  [[nodiscard]] Cluster check(const Cluster& known, const measure::CheckOptions& options,
                               const std::function<void()>& look_around) override;
   [[nodiscard]] int spare_lane() const override { return lanes_->own(); }
 

@@ -51,7 +51,7 @@ double value_at(const TensorView& view, std::size_t index) {
       return read(double{});
     case DType::f16:
       return collective::widen_f16(read(std::uint16_t{}));
-    case DType::bf16:
+    default:  // bf16; models have no integers
       break;
   }
   return collective::widen_bf16(read(std::uint16_t{}));
@@ -68,7 +68,7 @@ void set_value(const TensorView& view, std::size_t index, double value) {
       return write(value);
     case DType::f16:
       return write(collective::narrow_f16(static_cast<float>(value)));
-    case DType::bf16:
+    default:
       return write(collective::narrow_bf16(static_cast<float>(value)));
   }
 }
@@ -126,7 +126,7 @@ double EngineMemory::square_sum(TensorView x) {
       return typed_square_sum<double>(x.data, x.count, same);
     case DType::f16:
       return typed_square_sum<std::uint16_t>(x.data, x.count, collective::widen_f16);
-    case DType::bf16:
+    default:  // bf16; models have no integers
       break;
   }
   return typed_square_sum<std::uint16_t>(x.data, x.count, collective::widen_bf16);

@@ -4,7 +4,7 @@
 
 namespace riffle::runtime {
 
-Cluster Exchanger::sense(const Partition& /*before*/,
+Cluster Exchanger::check(const Cluster& /*known*/, const measure::CheckOptions& /*options*/,
                          const std::function<void()>& /*look_around*/) {
   usage_error("the network cannot be sensed here");
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "measure/check.h"
 #include "riffle/cost.h"
 #include "riffle/world.h"
 #include "runtime/flight.h"
@@ -68,11 +69,11 @@ class Exchanger {
                                             Bytes size) const = 0;
   // Whether an exchange runs by the algorithm that it names; else the library decides.
   [[nodiscard]] virtual bool has_algorithms() const { return true; }
-  // Whether sense() and spare_lane() are there.
+  // Whether check() and spare_lane() are there.
   [[nodiscard]] virtual bool can_sense() const { return false; }
-  // Racks, slow links and slow hosts, measured by all ranks together; `before` are the racks so
-  // far. Calls `look_around` from time to time, which throws where nobody should wait any longer.
-  [[nodiscard]] virtual Cluster sense(const Partition& before,
+  // A measured network measured again, by all ranks together. Calls `look_around` from time to
+  // time, which throws where nobody should wait any longer.
+  [[nodiscard]] virtual Cluster check(const Cluster& known, const measure::CheckOptions& options,
                                       const std::function<void()>& look_around);
   // A lane for a session's own numbers.
   [[nodiscard]] virtual int spare_lane() const { return 0; }

@@ -15,7 +15,7 @@ constexpr double kClearly = 0.98;
 // Where nothing hides under computing, times of layers still must not be zero.
 constexpr double kLeastOverlap = 1e-6;
 
-constexpr std::string_view kSource = "the plan";
+constexpr std::string_view kPlanSource = "the plan";
 
 bool fits(const Trace& trace, const ModelSpec& model) {
   return std::ranges::equal(
@@ -64,7 +64,7 @@ Plan make_session_plan(const Automatic& automatic, const Trace& trace, const Wor
 }
 
 const Candidate& chosen(const Plan& plan, const Automatic& automatic, const std::string& now) {
-  const Candidate& best = best_allowed(plan, automatic, kSource);
+  const Candidate& best = best_allowed(plan, automatic, kPlanSource);
   const auto running = std::ranges::find(plan.candidates, now, &Candidate::spec);
   const bool stays = running != plan.candidates.end() &&
                      best.per_effective_step > running->per_effective_step * kClearly;
@@ -94,12 +94,12 @@ Running begin_running(Exchanger& exchanger, const NamedStrategy& strategy, const
     text = to_json(*options.plan);
   text = broadcast(exchanger, std::move(text));
   if (text.empty()) return {resumed ? automatic.table.make(resumed->running) : strategy};
-  Plan plan = plan_from_json(text, kSource);
-  plan.expect_workers(exchanger.ranks().size(), kSource);
+  Plan plan = plan_from_json(text, kPlanSource);
+  plan.expect_workers(exchanger.ranks().size(), kPlanSource);
   if (resumed) return {automatic.table.make(resumed->running), std::move(plan)};
   if (!options.cluster) options.cluster = plan.network;
   if (!options.trace && plan.trace && fits(*plan.trace, model)) options.trace = plan.trace;
-  NamedStrategy planned = automatic.table.make(best_allowed(plan, automatic, kSource).spec);
+  NamedStrategy planned = automatic.table.make(best_allowed(plan, automatic, kPlanSource).spec);
   return {std::move(planned), std::move(plan)};
 }
 
@@ -115,7 +115,7 @@ Running plan_running(Exchanger& exchanger, const Automatic& automatic, const Nam
     }
   told = broadcast(exchanger, std::move(told));
   if (told.front() == '-') throw UsageError(told.substr(1));
-  Plan plan = plan_from_json(told.substr(1), kSource);
+  Plan plan = plan_from_json(told.substr(1), kPlanSource);
   NamedStrategy next = automatic.table.make(chosen(plan, automatic, now.spec).spec);
   return {std::move(next), std::move(plan)};
 }

@@ -40,6 +40,7 @@ class Recorder {
 
   [[nodiscard]] SessionStats stats() const;
   [[nodiscard]] Timeline timeline() const;
+  [[nodiscard]] Clock::time_point begin() const { return begin_; }
 
  private:
   void add(EventKind kind, std::string name, int lane, Step step, Clock::time_point start,

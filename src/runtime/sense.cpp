@@ -6,23 +6,27 @@
 #include <algorithm>
 #include <cmath>
 
-#include "measure/cluster_change.h"
+#include "base/median.h"
+#include "model/cluster_change.h"
 #include "riffle/error.h"
 #include "runtime/engine_memory.h"
 
 namespace riffle::runtime {
 namespace {
 
-constexpr int kLongestPatience = 64;
+using schedule::Drift;
+using schedule::Told;
+using schedule::Watch;
 
-Cluster trial_cluster(int workers, int racks) {
+constexpr Link kFast{microseconds(1), {1e11}};
+constexpr Link kSlow{Seconds(0.1), {1e6}};
+
+Cluster trial_cluster(int workers, int racks, const Link& link) {
   Cluster cluster;
   cluster.domains.push_back({"root", -1, {}});
-  for (int r = 0; r < racks && racks > 1; ++r)
-    cluster.domains.push_back({"rack", 0, {microseconds(100), {1e9}}});
+  for (int r = 0; r < racks && racks > 1; ++r) cluster.domains.push_back({"rack", 0, link});
   for (int i = 0; i < workers; ++i)
-    cluster.workers.push_back(
-        {.domain = racks > 1 ? 1 + i * racks / workers : 0, .link = {microseconds(10), {1e10}}});
+    cluster.workers.push_back({.domain = racks > 1 ? 1 + i * racks / workers : 0, .link = link});
   return cluster;
 }
 
@@ -32,66 +36,93 @@ std::vector<double> paces_of(const Cluster& cluster) {
   return factors;
 }
 
+std::string print(const Drift::Seen& drift) {
+  return fmt::format("exchanges {} {:.2g} times as long; ",
+                     drift.ranks.empty()
+                         ? std::string("between racks take")
+                         : fmt::format("of ranks {} take", model::ranges(drift.ranks)),
+                     drift.factor);
+}
+
 }  // namespace
 
-bool follows_racks(const Strategy& strategy, int workers, const BucketPlan& buckets) {
+bool follows_network(const Strategy& strategy, int workers, const Trace& trace) {
   constexpr Step kSteps = 4;
-  const World one(trial_cluster(workers, 1));
-  const World two(trial_cluster(workers, 2));
-  for (Step step = 0; step < kSteps; ++step)
-    if (strategy.program(step, one, buckets) != strategy.program(step, two, buckets)) return true;
-  return false;
+  std::vector<std::vector<Program>> all;
+  for (const auto& [racks, link] : {std::pair{1, kFast}, {1, kSlow}, {2, kFast}}) {
+    const World world(trial_cluster(workers, racks, link));
+    const BucketPlan buckets = strategy.buckets(trace, CostModel(world.cluster), world);
+    std::vector<Program>& programs = all.emplace_back();
+    for (Step step = 0; step < kSteps; ++step)
+      programs.push_back(strategy.program(step, world, buckets));
+  }
+  return all[0] != all[1] || all[0] != all[2];
 }
 
 int sensing_window(Exchanger& exchanger, const Strategy& strategy, const ModelSpec& model,
                    const SessionOptions& options) {
   if (options.sense_window < 1)
     usage_error("sense_window: {}: must be 1 or more", options.sense_window);
-  const bool wanted =
-      options.sense && options.measure_network && !options.cluster && exchanger.can_sense() &&
-      follows_racks(strategy, exchanger.ranks().size(), one_bucket(modelled_trace(model)));
+  const bool may_plan = !options.automatic || options.automatic->replan;
+  const bool wanted = options.sense && options.measure_network && !options.cluster && may_plan &&
+                      exchanger.can_sense() &&
+                      (options.automatic ||
+                       follows_network(strategy, exchanger.ranks().size(), modelled_trace(model)));
   return std::stoi(broadcast(exchanger, std::to_string(wanted ? options.sense_window : 0)));
 }
 
-Sensing::Sensing(Exchanger& exchanger, Recorder& recorder, Watched& watched, int window)
+Sensing::Sensing(Exchanger& exchanger, Recorder& recorder, Watched& watched, int most)
     : exchanger_(exchanger),
       recorder_(recorder),
       watched_(watched),
-      window_(window),
-      pace_(paces_of(watched.world().cluster)) {
+      most_(most),
+      watch_(paces_of(watched.world().cluster)) {
   recorder_.keep_records();
-  begin_window();
-  watched_.log("sensing: " + measure::summary(watched_.world().cluster));
+  lateness_ = schedule::lateness_of(ran());
+  begin_window(watched_.step());
+  watched_.log("sensing: " + model::summary(watched_.world().cluster));
 }
 
-void Sensing::begin_window() {
-  lateness_ = watched_.strategy().traits_with(watched_.world(), watched_.buckets()).staleness;
-  first_ = since_ = began_at_ = watched_.step();
+schedule::Ran Sensing::ran() const {
+  return {watched_.strategy(), watched_.world(), watched_.buckets()};
+}
+
+void Sensing::begin_window(Step first) {
+  window_ = {
+      .first = first,
+      .steps = step_time_ > Seconds{} ? Watch::steps_for(step_time_, most_) : Watch::kLeastSteps,
+      .lateness = lateness_};
+  began_at_ = watched_.step();
   began_ = Clock::now();
   waited_ = recorder_.waited();
-  std::erase_if(records_, [&](const ExchangeRecord& each) { return each.step < first_; });
+  std::erase_if(records_, [&](const ExchangeRecord& each) { return each.step < window_.first; });
 }
 
 void Sensing::restart() {
-  drift_.forget();
-  begin_window();
+  watch_.restart();
+  since_ = watched_.step();
+  lateness_ = schedule::lateness_of(ran());
+  begin_window(since_);
 }
 
 void Sensing::look() {
-  const Step now = watched_.step();
-  if (now == first_ + window_ + lateness_) start_gathering();
-  if (gathering_ && now == decide_at_) decide();
-  if (next_ && now == switch_at_) change_world();
+  if (measuring_) return measure();
+  // In this order: a window of one step is judged when the next is told.
+  if (gathering_ && watched_.step() == told_.judge_at()) judge();
+  if (!measuring_ && watched_.step() == window_.tell_at()) tell();
 }
+
+// ---- what is told
 
 // What this rank has seen in the window that ends now.
 std::vector<double> Sensing::own_numbers() {
-  std::vector<double> told(numbers());
+  std::vector<double> told(numbers(window_));
   std::ranges::move(recorder_.take_records(), std::back_inserter(records_));
   for (const ExchangeRecord& each : records_) {
-    if (each.step < first_ || each.step >= first_ + window_ || each.lane >= kLanes) continue;
-    if (watched_.is_under_way(each.step, each.lane)) continue;
-    told[2 + static_cast<std::size_t>((each.step - first_) * kLanes + each.lane)] +=
+    if (each.step < window_.first || each.step >= window_.first + window_.steps ||
+        each.lane >= Watch::kLanes || watched_.is_under_way(each.step, each.lane))
+      continue;
+    told[2 + static_cast<std::size_t>((each.step - window_.first) * Watch::kLanes + each.lane)] +=
         each.time.count();
   }
   const Seconds waited = recorder_.waited();
@@ -102,7 +133,7 @@ std::vector<double> Sensing::own_numbers() {
   return told;
 }
 
-void Sensing::start_gathering() {
+void Sensing::tell() {
   const std::vector<double> own = own_numbers();
   const Group& ranks = exchanger_.ranks();
   auto flight = std::make_shared<Flight>();
@@ -122,111 +153,71 @@ void Sensing::start_gathering() {
   exchanger_.start(*flight);
 
   gathering_ = std::move(flight);
-  gathered_ = first_;
-  decide_at_ = watched_.step() + std::max(window_ / 4, 1);
-  first_ += window_;
-  began_ = Clock::now();
-  began_at_ = watched_.step();
-  waited_ = recorder_.waited();
-  std::erase_if(records_, [&](const ExchangeRecord& each) { return each.step < first_; });
+  told_ = window_;
+  begin_window(window_.first + window_.steps);
 }
 
-// The exchanges of the window that was gathered, with what each took.
-std::vector<ExchangeTime> Sensing::times_of(const std::vector<double>& told) const {
-  std::vector<ExchangeTime> times;
-  const Partition racks = watched_.world().racks();
-  for (int t = 0; t < window_; ++t) {
-    const Program program =
-        watched_.strategy().program(gathered_ + t, watched_.world(), watched_.buckets());
-    std::vector<std::pair<const void*, int>> seen;  // groups, and lanes
-    for (const Exchange& exchange : program.exchanges) {
-      const std::pair key{exchange.group.identity(), exchange.lane};
-      if (exchange.group.size() == 1 || exchange.lane >= kLanes ||
-          std::ranges::count(seen, key) > 0)
-        continue;
-      seen.push_back(key);
-      double least = 1e9;
-      for (const Rank rank : exchange.group)
-        least = std::min(
-            least, told[numbers() * static_cast<std::size_t>(exchanger_.ranks().index_of(rank)) +
-                        2 + static_cast<std::size_t>(t * kLanes + exchange.lane)]);
-      const bool inside = std::ranges::any_of(
-          racks, [&](const Group& rack) { return std::ranges::includes(rack, exchange.group); });
-      if (least > 0) times.push_back({exchange.group, !inside, Seconds(least)});
-    }
-  }
-  return times;
-}
-
-void Sensing::decide() {
+std::vector<Told> Sensing::gathered() {
   const FlightPtr flight = std::exchange(gathering_, nullptr);
   exchanger_.wait(*flight);
-  if (gathered_ < since_ || next_) return;
-  std::vector<double> told(flight->data[0].count);
-  for (std::size_t i = 0; i < told.size(); ++i)  // the mean over ranks, of which one wrote it
-    told[i] = value_at(flight->data[0], i) * exchanger_.ranks().size();
-  std::vector<Seconds> busy;
-  std::vector<Seconds> whole;
-  for (std::size_t i = 0; i < told.size(); i += numbers()) {
-    busy.emplace_back(told[i]);
-    whole.emplace_back(told[i + 1]);
+  const int ranks = exchanger_.ranks().size();
+  // The mean over ranks, of which one wrote it.
+  const auto number = [&](std::size_t i) { return Seconds(value_at(flight->data[0], i) * ranks); };
+  std::vector<Told> all;
+  for (std::size_t i = 0; i < flight->data[0].count; i += numbers(told_)) {
+    Told& each = all.emplace_back(number(i), number(i + 1));
+    for (std::size_t n = 2; n < numbers(told_); ++n) each.exchanges.push_back(number(i + n));
   }
-  const bool paces = pace_.look(busy, whole);
-  std::optional<Drift::Seen> drift;
-  if (resting_ > 0)
-    --resting_;
-  else
-    drift = drift_.look(times_of(told));
-  if (drift || paces) measure_again(drift);
+  return all;
 }
 
-void Sensing::measure_again(const std::optional<Drift::Seen>& drift) {
-  const Cluster& before = watched_.world().cluster;
-  Cluster now = before;
-  std::string seen;
-  if (drift) {
-    seen = fmt::format("exchanges {} {:.2g} times as long; ",
-                       drift->ranks.empty()
-                           ? std::string("between racks take")
-                           : fmt::format("of ranks {} take", measure::ranges(drift->ranks)),
-                       drift->factor);
-    // Exchanges under way would be in the way.
-    watched_.come_to_rest();
-    const Step last = watched_.step() - 1;
-    now =
-        exchanger_.sense(watched_.world().racks(), [&] { exchanger_.look_around("sense", last); });
-    restart();
-  }
-  for (std::size_t i = 0; i < now.workers.size(); ++i) now.workers[i].slow = pace_.factors()[i];
-  const std::vector<std::string> changed = measure::changes(before, now);
-  if (changed.empty()) {
-    resting_ = patience_;
-    patience_ = std::min(2 * patience_, kLongestPatience);
-    watched_.log(fmt::format("{}links and hosts are as before", seen));
-    return;
-  }
-  patience_ = 1;
-  why_ = seen + fmt::format("{}", fmt::join(changed, "; "));
-  next_ = std::move(now);
-  // A strategy that always has something on its way changes at once: what is late is a correction,
-  // which adds up with any other.
-  switch_at_ = schedule::quiet_step(watched_.strategy(), watched_.world(), watched_.buckets(),
-                                    watched_.step())
-                   .value_or(watched_.step());
+// ---- what is decided
+
+void Sensing::judge() {
+  const std::vector<Told> told = gathered();
+  if (told_.first < since_ || watched_.is_changing()) return;
+  std::vector<Seconds> steps;
+  for (const Told& each : told) steps.push_back(each.whole);
+  step_time_ = median(steps);
+  const auto alarm = watch_.look(told_, told, ran());
+  if (!alarm) return;
+  tempo_ = alarm->tempo.value_or(1);
+  seen_ = alarm->tempo ? fmt::format("computing takes {:.2g} times as long; ", tempo_) : "";
+  if (alarm->network) return begin_measuring(*alarm->network);
+  plan_for(watched_.world().cluster, tempo_);
 }
 
-void Sensing::change_world() {
-  Cluster cluster = std::move(*next_);
-  next_.reset();
-  if (!watched_.change_world(std::move(cluster))) {
-    watched_.log(why_ + "; the groups stay: the strategy would exchange other things");
-    return;
-  }
+void Sensing::begin_measuring(const Drift::Seen& drift) {
+  seen_ += print(drift);
+  const measure::CheckOptions options{.uplinks = drift.crosses,
+                                      .slice = schedule::slice_time(step_time_)};
+  measuring_ = std::make_unique<Slices>([this, options](const Slices::Rest& rest) {
+    measure::CheckOptions with = options;
+    with.between = rest;
+    found_ = exchanger_.check(watched_.world().cluster, with,
+                              [this] { exchanger_.look_around("sense", watched_.step() - 1); });
+  });
+  measure();
+}
+
+void Sensing::measure() {
+  // Exchanges under way would be in the way.
+  watched_.come_to_rest();
+  if (!measuring_->run()) return;
+  measuring_.reset();
   restart();
-  const Traits traits = watched_.strategy().traits_with(watched_.world(), watched_.buckets());
-  watched_.log(fmt::format("{}; now {}, a period of {} steps, delay {}", why_,
-                           measure::summary(watched_.world().cluster), traits.period,
-                           traits.staleness));
+  plan_for(std::move(*std::exchange(found_, std::nullopt)), tempo_);
+}
+
+void Sensing::plan_for(Cluster now, double tempo) {
+  for (std::size_t i = 0; i < now.workers.size(); ++i) now.workers[i].slow = watch_.slow()[i];
+  const std::vector<std::string> changed = model::changes(watched_.world().cluster, now);
+  watch_.measured(!changed.empty());
+  if (changed.empty() && tempo == 1) {
+    watched_.log(seen_ + "links and hosts are as before");
+    return;
+  }
+  watched_.plan_again(std::move(now), tempo, seen_ + fmt::format("{}", fmt::join(changed, "; ")));
 }
 
 }  // namespace riffle::runtime

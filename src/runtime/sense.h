@@ -1,19 +1,20 @@
 // A session watches its own exchanges while it trains, window by window, and measures the network
 // anew when they take another time than before. Everything that is decided is decided from the
-// same numbers on all ranks, at the same step.
+// same numbers on all ranks, at the same step; the rule is schedule/watch.h.
 #pragma once
 
 #include "runtime/agreement.h"
-#include "runtime/drift.h"
-#include "runtime/pace.h"
+#include "runtime/slices.h"
+#include "schedule/watch.h"
 
 namespace riffle::runtime {
 
-// Only a strategy whose programs follow the racks has a use for it: tried out on one rack and two.
-bool follows_racks(const Strategy& strategy, int workers, const BucketPlan& buckets);
+// Only a strategy whose buckets or programs follow the network has a use for it: tried out on
+// clusters that differ in racks and in speed.
+bool follows_network(const Strategy& strategy, int workers, const Trace& trace);
 
-// The window that the lowest rank's options ask for, in steps; 0 where nothing is sensed. The same
-// on all ranks.
+// The longest window that the lowest rank's options ask for, in steps; 0 where nothing is sensed.
+// The same on all ranks.
 int sensing_window(Exchanger& exchanger, const Strategy& strategy, const ModelSpec& model,
                    const SessionOptions& options);
 
@@ -26,45 +27,48 @@ class Watched {
   [[nodiscard]] virtual const World& world() const = 0;
   [[nodiscard]] virtual const BucketPlan& buckets() const = 0;
   [[nodiscard]] virtual bool is_under_way(Step step, int lane) const = 0;
+  // Something was decided and waits for its step.
+  [[nodiscard]] virtual bool is_changing() const = 0;
   // Nothing of earlier steps travels any more.
   virtual void come_to_rest() = 0;
-  // Plans for another cluster from the step under way on. False: it would exchange other things.
-  virtual bool change_world(Cluster cluster) = 0;
+  // The network is another, and computing takes `tempo` times as long as when it was planned.
+  virtual void plan_again(Cluster cluster, double tempo, const std::string& why) = 0;
   virtual void log(std::string what) = 0;
 };
 
 class Sensing {
  public:
-  Sensing(Exchanger& exchanger, Recorder& recorder, Watched& watched, int window);
+  // Windows have `most` steps at most.
+  Sensing(Exchanger& exchanger, Recorder& recorder, Watched& watched, int most);
 
-  // Between two steps: looks at what is due, and changes the world where that was decided.
+  // Between two steps: tells, judges or measures, whatever is due.
   void look();
-  // The buckets have changed: what was seen so far does not count.
+  // Another schedule runs: what was seen so far does not count.
   void restart();
 
  private:
-  // Numbers that a rank tells about a window: the time of a step without waits and with them, and
-  // what its exchanges took by step and lane (0: none, or not done yet).
-  static constexpr int kLanes = 2;
-  [[nodiscard]] std::size_t numbers() const {
-    return 2 + static_cast<std::size_t>(window_) * kLanes;
+  [[nodiscard]] static std::size_t numbers(const schedule::Window& window) {
+    return 2 + static_cast<std::size_t>(window.steps) * schedule::Watch::kLanes;
   }
   [[nodiscard]] std::vector<double> own_numbers();
-  void start_gathering();
-  void decide();
-  [[nodiscard]] std::vector<ExchangeTime> times_of(const std::vector<double>& numbers) const;
-  void measure_again(const std::optional<Drift::Seen>& drift);
-  void change_world();
-  void begin_window();
+  [[nodiscard]] schedule::Ran ran() const;
+  void begin_window(Step first);
+  void tell();
+  [[nodiscard]] std::vector<schedule::Told> gathered();
+  void judge();
+  void begin_measuring(const schedule::Drift::Seen& drift);
+  void measure();
+  void plan_for(Cluster now, double tempo);
 
   Exchanger& exchanger_;
   Recorder& recorder_;
   Watched& watched_;
-  int window_;
-  // What starts in a window may be merged so many steps later: its numbers are told only then.
-  int lateness_ = 0;
+  int most_;
+  schedule::Watch watch_;
+  int lateness_ = 0;     // of what runs now
+  Seconds step_time_{};  // the median over ranks in the last window that was judged
 
-  Step first_ = 0;           // of the window under way
+  schedule::Window window_;  // under way
   Clock::time_point began_;  // when numbers were told last
   Step began_at_ = 0;
   Seconds waited_{};                     // by then
@@ -72,18 +76,13 @@ class Sensing {
 
   // Numbers of the last window on their way to all, as a flight on a lane of their own.
   FlightPtr gathering_;
-  Step gathered_ = 0;  // its first step
-  Step decide_at_ = 0;
+  schedule::Window told_;
   Step since_ = 0;  // windows before it do not count
 
-  Drift drift_;
-  Pace pace_;
-  int resting_ = 0;   // windows to let pass before the next probe
-  int patience_ = 1;  // grows while probes find nothing
-
-  std::optional<Cluster> next_;
-  Step switch_at_ = 0;
-  std::string why_;
+  std::string seen_;  // what was, in words
+  double tempo_ = 1;  // beside what was seen of the network
+  std::optional<Cluster> found_;
+  std::unique_ptr<Slices> measuring_;
 };
 
 }  // namespace riffle::runtime

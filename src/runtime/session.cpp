@@ -117,7 +117,7 @@ bool Session::updates_in_backward() const {
   return state_->overlap.updates_in_backward() && state_->steps.machine().updates_per_bucket();
 }
 bool Session::postpones() const {
-  return state_->overlap.postpones();
+  return state_->postpones();
 }
 bool Session::watches() const {
   return state_->overlap.watches();
@@ -186,6 +186,9 @@ SessionStats Session::stats() const {
 }
 Timeline Session::timeline() const {
   return state_->recorder.timeline();
+}
+Seconds Session::timeline_begin() const {
+  return state_->recorder.begin().time_since_epoch();
 }
 std::optional<Plan> Session::plan() const {
   return state_->measured_plan();

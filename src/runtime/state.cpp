@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/files.h"
+#include "model/cluster_change.h"
 #include "riffle/error.h"
 #include "runtime/whole_model.h"
 
@@ -40,6 +41,12 @@ std::vector<Program> programs_of(const Strategy& strategy, const World& world,
 
 schedule::Needs needs_of(const Strategy& strategy, const World& world, const BucketPlan& buckets) {
   return schedule::needs_of(programs_of(strategy, world, buckets));
+}
+
+bool cut_alike(const BucketPlan& some, const BucketPlan& others) {
+  return std::ranges::equal(some, others, [](const Bucket& a, const Bucket& b) {
+    return a.first == b.first && a.last == b.last;
+  });
 }
 
 SessionOptions with_profile(SessionOptions options) {
@@ -83,8 +90,7 @@ Session::State::State(std::unique_ptr<runtime::Exchanger> by, NamedStrategy stra
     for (const runtime::FlightPtr& flight : flights) steps.resume(flight);
   }
   runtime::Watched& self = *this;
-  if (senses && !needs.gradients && !needs.outer)
-    sensing.emplace(*exchanger, recorder, self, agreed.sensing_window);
+  if (senses && !needs.outer) sensing.emplace(*exchanger, recorder, self, agreed.sensing_window);
 }
 
 Session::State::~State() {
@@ -112,10 +118,11 @@ void Session::State::broadcast_model() {
 }
 
 void Session::State::begin_step(Step step, bool forward) {
+  left = leaving;
   Program program;
   if (agreed.world.size() > 1)
     program = schedule::program_of(strategy(), step, agreed.world, buckets());
-  if (!overlap.postpones()) program = schedule::without_postponing(std::move(program));
+  if (!postpones()) program = schedule::without_postponing(std::move(program));
   steps.begin(step, program, *cost, forward);
 }
 
@@ -129,6 +136,7 @@ void Session::State::end_step() {
   overlap.end_step();
   begin_step(step() + 1);
   if (sensing) sensing->look();
+  if (next && !next->moves) (void)change();
 }
 
 // ---- gradients as the update will see them
@@ -207,7 +215,8 @@ std::vector<std::byte> Session::State::save() {
   exchanger->throw_if_failed();
   steps.settle();
   runtime::Agreement saved = agreed;
-  saved.measured &= !next;  // what waits for its step is decided anew
+  // What waits for its step is decided anew.
+  saved.measured &= !next || next->world.has_value();
   return runtime::write_checkpoint(identity(), saved, running, step(), values, steps.delayed());
 }
 
@@ -234,9 +243,9 @@ std::optional<Plan> Session::State::measured_plan() const {
   return told;
 }
 
-NamedStrategy Session::State::make_plan(const Trace& on) {
+NamedStrategy Session::State::make_plan(const Trace& on, const World& in) {
   runtime::Running planned = runtime::plan_running(*exchanger, *options.automatic, running.strategy,
-                                                   on, agreed.world, agreed.overlap);
+                                                   on, in, agreed.overlap);
   const std::string& spec = planned.strategy.spec;
   const Candidate& chosen = *std::ranges::find(planned.plan->candidates, spec, &Candidate::spec);
   log(fmt::format("auto {} {}", spec == running.strategy.spec ? "stays with" : "takes",
@@ -248,11 +257,30 @@ NamedStrategy Session::State::make_plan(const Trace& on) {
 // ---- other buckets, another strategy, another world
 
 bool Session::State::relayout() {
-  if (!agreed.measured && steps.profile().is_enough()) look_at_measured();
+  if (!agreed.measured && !next && steps.profile().is_enough()) look_at_measured();
+  return change();
+}
+
+bool Session::State::change() {
   if (!next || step() < next->from) return false;
-  const Next change = std::move(*next);
-  next.reset();
-  return change_to(change.strategy, change.trace, change.buckets);
+  const bool is_other = next->strategy.spec != running.strategy.spec;
+  if (is_other && postpones()) leaving = true;
+  for (int b = 0; leaving && b < steps.machine().buckets(); ++b)
+    if (steps.machine().is_postponed(b)) return false;  // after the next step
+  leaving = false;
+  const Next then = *std::exchange(next, std::nullopt);
+  bool changed = true;
+  if (!then.moves) {
+    changed = change_world(*then.world);
+  } else {
+    const World before = agreed.world;
+    if (then.world) set_world(*then.world);
+    changed = change_to(then.strategy, then.trace, then.buckets);
+    if (!changed) set_world(before);
+  }
+  if (!then.why.empty())
+    log(then.why + (changed ? "" : "; the schedule stays: other things would be exchanged"));
+  return changed && then.moves;
 }
 
 // What the first steps showed, as rank 0 saw it.
@@ -262,17 +290,11 @@ void Session::State::look_at_measured() {
   if (agreed.world.size() == 1 || (options.trace && !plans)) return;
   Trace trace =
       trace_from_json(runtime::broadcast(*exchanger, to_json(this->trace())), "rank 0's times");
-  NamedStrategy then = plans ? make_plan(trace) : running.strategy;
-  BucketPlan others =
-      runtime::Layout(
-          model, then->buckets(runtime::overlapped(trace, agreed.overlap), *cost, agreed.world))
-          .buckets;
-  const auto same = [](const Bucket& a, const Bucket& b) {
-    return a.first == b.first && a.last == b.last;
-  };
+  NamedStrategy then = plans ? make_plan(trace, agreed.world) : running.strategy;
+  BucketPlan others = buckets_for(then, trace, agreed.world);
   // Where the buckets stay, times may still change what a strategy does with them.
   const bool is_other = then.spec != running.strategy.spec;
-  if (!is_other && std::ranges::equal(others, buckets(), same) &&
+  if (!is_other && cut_alike(others, buckets()) &&
       programs_of(strategy(), agreed.world, others) ==
           programs_of(strategy(), agreed.world, buckets())) {
     agreed.trace = std::move(trace);
@@ -331,17 +353,68 @@ void Session::State::come_to_rest() {
   (void)steps.delayed();
 }
 
-bool Session::State::change_world(Cluster cluster) {
-  World changed(std::move(cluster), agreed.world.membership);
+void Session::State::set_world(World to) {
+  agreed.world = std::move(to);
+  cost.emplace(agreed.world.cluster);
+}
+
+bool Session::State::change_world(World changed) {
   const schedule::Needs now = needs_of(strategy(), changed, buckets());
-  if (now.gradients || now.outer || (now.state && !needs.state)) return false;
+  if (now.gradients != needs.gradients || now.outer || (now.state && !needs.state)) return false;
   come_to_rest();
   exchanger->forget_planned();
-  agreed.world = std::move(changed);
-  cost.emplace(agreed.world.cluster);
+  set_world(std::move(changed));
   exchanger->change(agreed.world, programs_of(strategy(), agreed.world, buckets()));
   begin_step(step(), true);
+  if (sensing) sensing->restart();
   return true;
+}
+
+BucketPlan Session::State::buckets_for(const NamedStrategy& strategy, const Trace& on,
+                                       const World& in) const {
+  return runtime::Layout(model, strategy->buckets(runtime::overlapped(on, agreed.overlap),
+                                                  CostModel(in.cluster), in))
+      .buckets;
+}
+
+void Session::State::plan_again(Cluster cluster, double tempo, const std::string& why) {
+  World changed(std::move(cluster), agreed.world.membership);
+  // Times that were given stay as they are.
+  Trace trace = options.trace ? agreed.trace : runtime::overlapped(agreed.trace, tempo);
+  Next then{.from = step(),
+            .strategy = running.plan ? make_plan(trace, changed) : running.strategy,
+            .trace = std::move(trace),
+            .buckets = {},
+            .world = std::move(changed)};
+  then.buckets = buckets_for(then.strategy, then.trace, *then.world);
+  const bool is_other = then.strategy.spec != running.strategy.spec;
+  const auto quiet = schedule::quiet_step(strategy(), agreed.world, buckets(), step());
+  // A strategy that always has something on its way keeps its buckets and changes at once: what is
+  // late is a correction, which adds up with any other.
+  if (!quiet && !is_other && !needs.gradients) then.buckets = buckets();
+  then.moves = is_other || !cut_alike(then.buckets, buckets());
+  then.from = quiet.value_or(step());
+  then.why = fmt::format("{}; {}", why, compare(then));
+  next = std::move(then);
+}
+
+// What the change is, and what it is predicted to bring: told by the lowest rank.
+std::string Session::State::compare(const Next& with) {
+  std::string told;
+  if (exchanger->rank() == exchanger->ranks().ranks().front()) {
+    const Trace hidden = runtime::overlapped(with.trace, agreed.overlap);
+    const Cluster& now = with.world->cluster;
+    const Seconds stays =
+        simulate(hidden, now, running.strategy, {.planned = agreed.world.cluster}).iteration;
+    const Seconds then = simulate(hidden, now, with.strategy).iteration;
+    told = fmt::format("predicted {} a step instead of {}", print(then), print(stays));
+  }
+  told = runtime::broadcast(*exchanger, std::move(told));
+  const Traits traits = with.strategy->traits_with(*with.world, with.buckets);
+  return fmt::format("now {} on {}, {} bucket{}, a period of {} step{}, delay {}; {}",
+                     with.strategy.spec, model::summary(with.world->cluster), with.buckets.size(),
+                     with.buckets.size() == 1 ? "" : "s", traits.period,
+                     traits.period == 1 ? "" : "s", traits.staleness, told);
 }
 
 void Session::State::log(std::string what) {

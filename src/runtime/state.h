@@ -29,6 +29,8 @@ class Session::State final : private runtime::Watched {
   bool relayout();
   [[nodiscard]] Trace trace() const;
   [[nodiscard]] std::optional<Plan> measured_plan() const;
+  // Updates of the step under way are left to the next forward.
+  [[nodiscard]] bool postpones() const { return overlap.postpones() && !left; }
   // The parameter itself; UsageError where there is none of that number.
   [[nodiscard]] int checked(int parameter) const;
 
@@ -54,8 +56,15 @@ class Session::State final : private runtime::Watched {
     NamedStrategy strategy;
     Trace trace;
     BucketPlan buckets;
+    std::optional<World> world{};  // where it is another one
+    std::string why{};             // where it was planned again
+    bool moves = true;             // memory: only relayout() may do it
   };
   std::optional<Next> next;
+  // Updates are made in their own step, so that another strategy can begin: from the next step on,
+  // and in the one under way.
+  bool leaving = false;
+  bool left = false;
   std::vector<Sensed> sensed;
   std::optional<runtime::Sensing> sensing;
 
@@ -67,10 +76,18 @@ class Session::State final : private runtime::Watched {
   [[nodiscard]] std::size_t first_to_average() const;
   // Another strategy, or other buckets, from the step under way on.
   bool change_to(NamedStrategy then, Trace on, BucketPlan others);
+  // Makes the change that has been decided where its step has come. True: memory has moved.
+  bool change();
+  void set_world(World to);
+  // Other groups among the same ranks, with the same buckets. False: other things would travel.
+  bool change_world(World changed);
   void look_at_measured();
   void average_over_workers();
   // What to run from now on; says why.
-  NamedStrategy make_plan(const Trace& on);
+  NamedStrategy make_plan(const Trace& on, const World& in);
+  [[nodiscard]] BucketPlan buckets_for(const NamedStrategy& strategy, const Trace& on,
+                                       const World& in) const;
+  [[nodiscard]] std::string compare(const Next& with);
   void write_profile();
 
   // --- For what watches.
@@ -79,8 +96,9 @@ class Session::State final : private runtime::Watched {
   [[nodiscard]] const World& world() const override { return agreed.world; }
   [[nodiscard]] const BucketPlan& buckets() const override { return values.layout().buckets; }
   [[nodiscard]] bool is_under_way(Step step, int lane) const override;
+  [[nodiscard]] bool is_changing() const override { return next.has_value(); }
   void come_to_rest() override;
-  bool change_world(Cluster cluster) override;
+  void plan_again(Cluster cluster, double tempo, const std::string& why) override;
   void log(std::string what) override;
 };
 

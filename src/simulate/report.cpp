@@ -1,5 +1,7 @@
 #include "simulate/report.h"
 
+#include "base/text.h"
+
 namespace riffle {
 
 Json json_of(const Simulation& simulation) {
@@ -23,6 +25,12 @@ Json json_of(const Simulation& simulation) {
                                    {"bytes", bucket.bytes.count},
                                    {"start", bucket.start.count()},
                                    {"end", bucket.end.count()}});
+  for (const Replanned& each : simulation.replanned)
+    json["replanned"].push_back(Json{{"happened", each.happened.count()},
+                                     {"at", each.at.count()},
+                                     {"step", each.step},
+                                     {"what", each.what},
+                                     {"step_seconds_before", each.before.count()}});
   return json;
 }
 
@@ -39,16 +47,15 @@ Simulation read_simulation(const JsonReader& from) {
   simulation.messages_per_worker = from.at("messages_per_worker").number();
   for (const std::string& key : from.at("options").keys())
     simulation.options.emplace_back(key, from.at("options").at(key).text());
-  constexpr std::int64_t most = std::int64_t{1} << 53;
-  simulation.events = from.at("simulator_events").integer(0, most);
-  simulation.rate_changes = from.at("simulator_rate_changes").integer(0, most);
+  simulation.events = from.at("simulator_events").integer(0, kMostWhole);
+  simulation.rate_changes = from.at("simulator_rate_changes").integer(0, kMostWhole);
   const JsonReader buckets = from.at("buckets");
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const JsonReader bucket = buckets.at(i);
     SimulatedBucket& read = simulation.buckets.emplace_back();
     for (std::size_t l = 0; l < bucket.at("layers").size(); ++l)
       read.layers.push_back(bucket.at("layers").at(l).text());
-    read.bytes = Bytes{bucket.at("bytes").integer(0, most)};
+    read.bytes = Bytes{bucket.at("bytes").integer(0, kMostWhole)};
     read.start = Seconds(bucket.at("start").number());
     read.end = Seconds(bucket.at("end").number());
   }

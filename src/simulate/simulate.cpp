@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "simulate/simulator.h"
+#include "simulate/replan.h"
+#include "simulate/result.h"
 
 namespace riffle {
 namespace {
@@ -65,60 +66,22 @@ Window run(Simulator& simulator, const Cluster& cluster, const SimulateOptions& 
   return window;
 }
 
-// The last step all of whose exchanges worker 0 has seen the end of, and that has any.
-std::vector<SimulatedBucket> last_buckets(const Simulator& simulator, const Trace& trace,
-                                          Step before) {
-  std::vector<SimulatedBucket> shown;
-  for (auto step = simulator.record().seen().rbegin(); step != simulator.record().seen().rend();
-       ++step) {
-    const auto& exchanges = step->second.exchanges;
-    const bool whole = std::ranges::all_of(exchanges, [](const auto& e) { return e.end >= 0; });
-    if (step->first >= before || exchanges.empty() || !whole) continue;
-    for (const simulator::SeenExchange& seen : exchanges) {
-      const simulator::PlannedExchange& planned = step->second.plan->exchanges[seen.exchange];
-      const Bucket& bucket = simulator.buckets()[planned.exchange.bucket];
-      SimulatedBucket entry{{},
-                            planned.size,
-                            Seconds(seen.start - step->second.begin),
-                            Seconds(seen.end - step->second.begin)};
-      for (int layer = bucket.first; layer <= bucket.last; ++layer)
-        entry.layers.push_back(trace.layers[layer].name);
-      shown.push_back(std::move(entry));
-    }
-    break;
-  }
-  return shown;
-}
-
 }  // namespace
 
 Simulation simulate(const Trace& trace, const Cluster& cluster, const NamedStrategy& strategy,
                     const SimulateOptions& options) {
-  Simulator simulator(trace, cluster, *strategy.strategy, options.seed, options.changes);
+  if (options.replan) return simulator::simulate_replanning(trace, cluster, strategy, options);
+  Simulator simulator({.trace = trace,
+                       .cluster = cluster,
+                       .planned = options.planned ? *options.planned : cluster,
+                       .strategy = *strategy.strategy,
+                       .seed = options.seed,
+                       .changes = options.changes});
   const Window window = run(simulator, cluster, options);
-  const auto steps = static_cast<double>(window.to - window.from);
-
-  Simulation result;
-  result.strategy = strategy.name;
-  result.options = strategy.options;
-  result.workers = cluster.size();
-  result.iteration =
-      Seconds(simulator.mean_begin(window.to) - simulator.mean_begin(window.from)) / steps;
-  result.compute =
-      trace.forward() + trace.backward() +
-      (cluster.optimizer_step.count() > 0 ? cluster.optimizer_step : trace.optimizer_step);
-  result.exposed_communication = result.iteration - result.compute;
-  // What rounding leaves is no communication.
-  if (std::abs(result.exposed_communication / result.iteration) < 1e-12)
-    result.exposed_communication = Seconds{};
-  result.speedup = result.workers * (result.compute / result.iteration);
-  result.efficiency = result.speedup / result.workers;
-  const double shares = steps * result.workers;
-  result.bytes_per_worker = simulator.bytes(window.from, window.to) / shares;
-  result.messages_per_worker = simulator.messages(window.from, window.to) / shares;
-  result.buckets = last_buckets(simulator, trace, window.to);
-  result.events = simulator.events();
-  result.rate_changes = simulator.rate_changes();
+  simulator::Totals totals;
+  totals.add(simulator, window.from, window.to);
+  Simulation result = simulator::result_of(trace, cluster, strategy, totals);
+  result.buckets = simulator::last_buckets(simulator, trace, window.to);
   return result;
 }
 

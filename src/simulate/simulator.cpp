@@ -8,34 +8,35 @@
 
 namespace riffle::simulator {
 
-Simulator::Simulator(const Trace& trace, const Cluster& cluster, const Strategy& strategy,
-                     std::uint64_t seed, const std::vector<Change>& changes)
-    : trace_(trace),
-      cluster_(cluster),
-      strategy_(strategy),
-      world_(cluster),
-      cost_(cluster),
-      buckets_(strategy.buckets(trace, cost_, world_)),
-      traits_(strategy.traits_with(world_, buckets_)),
+Simulator::Simulator(const Setup& setup)
+    : trace_(setup.trace),
+      cluster_(setup.cluster),
+      strategy_(setup.strategy),
+      first_(setup.first),
+      world_(setup.planned),
+      cost_(setup.planned),
+      buckets_(strategy_.buckets(trace_, cost_, world_)),
+      traits_(strategy_.traits_with(world_, buckets_)),
       network_(cluster_, queue_),
       messages_(cluster_, network_),
       workers_({.trace = trace_,
                 .cluster = cluster_,
                 .buckets = buckets_,
-                .optimizer = cluster.optimizer_step.count() > 0 ? cluster.optimizer_step
-                                                                : trace.optimizer_step,
+                .optimizer = cluster_.optimizer_step.count() > 0 ? cluster_.optimizer_step
+                                                                 : trace_.optimizer_step,
                 .window = std::max(traits_.staleness, 1) + 2,
-                .seed = seed,
+                .seed = setup.seed,
                 .plan_of = [this](Step step) { return plan_of(step); }},
                queue_, network_) {
-  schedule_changes(changes);
+  schedule_changes(setup.changes);
 }
 
 std::shared_ptr<const StepPlan> Simulator::plan_of(Step step) {
-  const Step key = traits_.period > 0 ? step % traits_.period : step;
+  const Step at = first_ + step;
+  const Step key = traits_.period > 0 ? at % traits_.period : at;
   auto found = plans_.find(key);
   if (found == plans_.end()) {
-    const Program program = schedule::program_of(strategy_, step, world_, buckets_);
+    const Program program = schedule::program_of(strategy_, at, world_, buckets_);
     auto plan = std::make_shared<const StepPlan>(
         compile_step(program, buckets_, trace_.dtype, cost_, messages_));
     if (traits_.period == 0) plans_.clear();  // it does not come back

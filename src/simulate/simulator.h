@@ -8,8 +8,16 @@ namespace riffle::simulator {
 
 class Simulator {
  public:
-  Simulator(const Trace& trace, const Cluster& cluster, const Strategy& strategy,
-            std::uint64_t seed, const std::vector<Change>& changes);
+  struct Setup {
+    const Trace& trace;
+    const Cluster& cluster;
+    const Cluster& planned;  // what the strategy plans for
+    const Strategy& strategy;
+    std::uint64_t seed = 0;
+    const std::vector<Change>& changes;
+    Step first = 0;  // the strategy's step that is step 0 here
+  };
+  explicit Simulator(const Setup& setup);
 
   // Until every worker has begun `step`. Others may be ahead: nobody is held.
   void run_until(Step step);
@@ -20,6 +28,7 @@ class Simulator {
   Record& record() { return workers_.record(); }
   [[nodiscard]] const Record& record() const { return workers_.record(); }
   [[nodiscard]] const Traits& traits() const { return traits_; }
+  [[nodiscard]] const World& world() const { return world_; }
   [[nodiscard]] const BucketPlan& buckets() const { return buckets_; }
   // Sent by all workers in steps [from, to), which must have begun.
   [[nodiscard]] double bytes(Step from, Step to) const;
@@ -38,6 +47,7 @@ class Simulator {
   const Trace& trace_;
   const Cluster& cluster_;
   const Strategy& strategy_;
+  Step first_;
   World world_;
   CostModel cost_;
   BucketPlan buckets_;

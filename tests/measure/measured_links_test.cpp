@@ -7,6 +7,7 @@
 #include "measure/flows.h"
 #include "measure/network.h"
 #include "support/emulated_links.h"
+#include "support/passing_engine.h"
 #include "support/ranks.h"
 
 namespace riffle::measure {
@@ -40,6 +41,40 @@ bool is_close(const Link& found) {
 
 std::string spell(const Link& link) {
   return print(link.latency) + " " + print(link.bandwidth);
+}
+
+class CountingEngine : public test::PassingEngine {
+ public:
+  using PassingEngine::PassingEngine;
+  int sent = 0;
+  [[nodiscard]] Request send(Rank to, Tag tag, std::span<const std::byte> data) override {
+    sent += data.size() == sizeof(std::uint64_t) && tag.channel == kEchoChannel ? 1 : 0;
+    return PassingEngine::send(to, tag, data);
+  }
+
+ private:
+  static constexpr std::uint64_t kEchoChannel = 0x6563686f;
+};
+
+// Rank 0 measures all its pairs: with no time a trip to find the peer, a timed one and the end, for
+// each; with time, as many as settle the matter, and every pair twice.
+TEST(MeasuredLinks, EchoesKeepToTheirBudget) {
+  constexpr int n = 4;
+  for (const bool hurried : {true, false})
+    run_emulated(n, [&](Engine& below, const collective::Control& control) {
+      CountingEngine engine(below);
+      const Place place(engine, control);
+      const auto echoes =
+          time_echoes(place, Membership::all(n).ranks, Seconds(hurried ? 1e-9 : 1000));
+      if (engine.rank() == 0) {
+        if (hurried) {
+          EXPECT_EQ(engine.sent, (n - 1) * 3);
+        } else {
+          EXPECT_GE(engine.sent, 2 * (n - 1) * 5);
+        }
+      }
+      EXPECT_GE(echoes.at(1, 2)->one_way(), kLink.latency);
+    });
 }
 
 // The whole measurement: by 2, an odd number and more.

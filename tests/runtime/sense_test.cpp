@@ -2,6 +2,7 @@
 // here is slow by far, since the machine that runs the tests is noisy.
 #include "runtime/sense.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -275,6 +276,65 @@ TEST(Sense, NoiseChangesNothing) {
   log.expect_reference(kSpec);
 }
 
+// Trains with relayout(), as adapters do, until `done`.
+void train_moving(Toy& toy, const std::function<bool()>& done) {
+  while (!done()) {
+    ASSERT_LT(toy.session().step(), kTooLate) << "nothing was sensed";
+    toy.train_step();
+    (void)toy.session().relayout();
+  }
+}
+
+void expect_synchronous(const Toy& toy, Session& session) {
+  const auto expected = test::reference("bsp", session.world(), static_cast<int>(session.step()));
+  EXPECT_LT(test::distance(toy.weights(), expected->at(session.rank())), 1e-10);
+}
+
+// The slower the links, the larger the buckets; weights are those of synchronous SGD all along.
+TEST(Sense, BucketsAreMergedAnewAndBack) {
+  Throttle throttle(kRanks);
+  throttle.set_all(kUsual);
+  run_throttled(throttle, [&](Engine& engine) {
+    Toy toy(engine, "mg-wfbp", {.measure = true, .sense_window = kWindow});
+    Session& session = toy.session();
+    const auto train = [&](int steps) {
+      const Step end = session.step() + steps;
+      train_moving(toy, [&] { return session.step() >= end; });
+    };
+    const auto latency = [&] { return session.world().cluster.latency(0, 1); };
+    train(8 * kWindow);
+    const Seconds before = latency();
+    if (engine.rank() == 0) throttle.set_all(kSlow);
+    train_moving(toy, [&] { return latency() > 5 * before; });
+    EXPECT_EQ(session.buckets().size(), 1U) << session.sensed().back().what;
+    EXPECT_THAT(session.sensed().back().what, testing::HasSubstr("predicted"));
+    train(8 * kWindow);
+    if (engine.rank() == 0) throttle.set_all(kUsual);
+    train_moving(toy, [&] { return latency() < 5 * before; });
+    train(2);
+    toy.forward();
+    expect_synchronous(toy, session);
+  });
+}
+
+TEST(Sense, AutoPlansAgain) {
+  Throttle throttle(kRanks);
+  throttle.set_all(kUsual);
+  run_throttled(throttle, [&](Engine& engine) {
+    Toy toy(engine, "auto", {.measure = true, .sense_window = kWindow});
+    Session& session = toy.session();
+    train_moving(toy, [&] { return session.step() >= 8 * kWindow; });
+    ASSERT_TRUE(session.plan());
+    const Cluster planned = *session.plan()->network;
+    if (engine.rank() == 0) throttle.set_all(kSlow);
+    train_moving(toy, [&] { return *session.plan()->network != planned; });
+    const Step end = session.step() + 4;
+    train_moving(toy, [&] { return session.step() >= end; });
+    toy.forward();
+    expect_synchronous(toy, session);
+  });
+}
+
 // The groups that were sensed are part of what is saved.
 TEST(Sense, AResumedRunHasTheSameGroups) {
   constexpr int kAfter = 4;
@@ -321,8 +381,10 @@ TEST(Sense, OnlyWhereItIsOfUse) {
     EXPECT_FALSE(senses(kSpec, {.measure = false}));
     EXPECT_FALSE(senses(kSpec, {.cluster = parse_cluster("flat:4,latency=20us,bandwidth=10Gbps"),
                                 .measure = true}));
-    EXPECT_FALSE(senses("ds-sync", {.measure = true}));
-    EXPECT_FALSE(senses("mg-wfbp", {.measure = true}));
+    EXPECT_TRUE(senses("mg-wfbp", {.measure = true}));
+    EXPECT_TRUE(senses("auto", {.measure = true}));
+    EXPECT_FALSE(senses("auto:replan=false", {.measure = true}));
+    EXPECT_FALSE(senses("wfbp", {.measure = true})) << "has nothing to change";
   });
 }
 

@@ -50,7 +50,12 @@ std::pair<double, double> both(const Cluster& cluster, Algorithm algorithm,
                           .start = Start::backward_done,
                           .due = before_step()};
   const NamedStrategy strategy = testing::one_exchange(exchange);
-  Simulator simulator(trace, cluster, *strategy.strategy, 0, {});
+  const std::vector<Change> none;
+  Simulator simulator({.trace = trace,
+                       .cluster = cluster,
+                       .planned = cluster,
+                       .strategy = *strategy.strategy,
+                       .changes = none});
   simulator.run_until(1);
 
   std::vector<double> joins;

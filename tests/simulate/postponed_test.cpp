@@ -14,7 +14,12 @@ double two_steps(const Due& due, Start start = Start::backward_done) {
   const Cluster cluster = parse_cluster("flat:4,latency=50us,bandwidth=1Gbps");
   const Exchange exchange{.group = World(cluster).ranks(), .start = start, .due = due};
   const NamedStrategy strategy = testing::one_exchange(exchange);
-  Simulator simulator(trace, cluster, *strategy.strategy, 0, {});
+  const std::vector<Change> none;
+  Simulator simulator({.trace = trace,
+                       .cluster = cluster,
+                       .planned = cluster,
+                       .strategy = *strategy.strategy,
+                       .changes = none});
   simulator.run_until(2);
   return simulator.mean_begin(2);
 }

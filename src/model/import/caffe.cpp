@@ -17,8 +17,6 @@
 namespace riffle::model {
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 53;
-
 // What stands between the brackets at the end of a line; nothing when that is no list of four
 // numbers or more ("nan" counts as one: it is refused later, not passed over).
 std::string_view bracketed(std::string_view raw) {
@@ -43,7 +41,7 @@ void read_tensor(std::string_view list, const std::string& where,
   const std::int64_t elements = parse_integer(trim(fields[1]), where + ": elements");
   const double backward = parse_number(trim(fields[2]), where + ": backward microseconds");
   if (index < 0) usage_error("{}: index: {} is negative", where, index);
-  if (elements < 0 || elements > kMostElements)
+  if (elements < 0 || elements > kMostWhole)
     usage_error("{}: elements: {} must be from 0 to 2^53", where, elements);
   if (backward < 0) usage_error("{}: backward microseconds: {} is negative", where, backward);
   tensors[index] = {elements, microseconds(backward)};

@@ -9,8 +9,6 @@
 namespace riffle {
 namespace {
 
-constexpr std::int64_t kLargest = std::int64_t{1} << 53;
-
 std::vector<std::string_view> columns(std::string_view line) {
   std::vector<std::string_view> found;
   while (true) {
@@ -34,7 +32,7 @@ MeasuredPoint read_point(std::string_view line, const std::string& where) {
     parse_number(number, where + ": microseconds");
   const std::int64_t bytes = parse_integer(first.back(), where + ": bytes");
   const double time = parse_number(found[1], where + ": microseconds");
-  if (bytes < 1 || bytes > kLargest)
+  if (bytes < 1 || bytes > kMostWhole)
     usage_error("{}: bytes: {} must be from 1 to 2^53", where, bytes);
   if (time <= 0) usage_error("{}: microseconds: {} must be above zero", where, time);
   return {Bytes{bytes}, microseconds(time)};

@@ -6,12 +6,12 @@
 #include <unordered_map>
 
 #include "base/json.h"
+#include "base/text.h"
 
 namespace riffle::model {
 namespace {
 
 constexpr double kLatest = 1e18;  // microseconds; sums and differences stay finite
-constexpr std::int64_t kLargest = std::int64_t{1} << 53;
 
 double time_field(const JsonReader& reader, std::string_view key) {
   const JsonReader field = reader.at(key);
@@ -26,7 +26,7 @@ void read_first_input(const JsonReader& args, TorchOp& op) {
   const JsonReader dims = args.at("Input Dims").at(std::size_t{0});
   op.has_dims = true;
   for (std::size_t i = 0; i < dims.size(); ++i)
-    if (dims.at(i).is_number()) op.first_dims.push_back(dims.at(i).integer(0, kLargest));
+    if (dims.at(i).is_number()) op.first_dims.push_back(dims.at(i).integer(0, kMostWhole));
   if (!args.has("Input type") || args.at("Input type").size() == 0) return;
   const JsonReader type = args.at("Input type").at(std::size_t{0});
   if (type.is_text()) op.first_type = type.text();
@@ -62,7 +62,7 @@ struct Correlated {
 
 void read_correlated(const JsonReader& event, bool launch, Correlated& all) {
   if (!event.has("args") || !event.at("args").has("correlation")) return;
-  const std::int64_t number = event.at("args").at("correlation").integer(0, kLargest);
+  const std::int64_t number = event.at("args").at("correlation").integer(0, kMostWhole);
   const double start = time_field(event, "ts");
   if (launch)
     all.launches.emplace(number, start);

@@ -27,7 +27,6 @@ namespace {
 
 constexpr std::string_view kFunction = "autograd::engine::evaluate_function: ";
 constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
-constexpr std::int64_t kMostElements = std::int64_t{1} << 53;
 
 struct Backward {
   double start = 0;
@@ -96,7 +95,7 @@ std::int64_t elements_of(const TorchOp& gradient) {
                 gradient.where, kAccumulate);
   std::int64_t product = 1;
   for (const std::int64_t size : gradient.first_dims) {
-    if (size > 0 && product > kMostElements / size)
+    if (size > 0 && product > kMostWhole / size)
       usage_error("{}: Input Dims: [{}] has more than 2^53 elements", gradient.where,
                   fmt::join(gradient.first_dims, ", "));
     product *= size;

@@ -1,10 +1,10 @@
-#include "runtime/pace.h"
+#include "schedule/pace.h"
 
 #include <algorithm>
 
 #include "base/median.h"
 
-namespace riffle::runtime {
+namespace riffle::schedule {
 
 bool Pace::look(const std::vector<Seconds>& busy, const std::vector<Seconds>& whole) {
   const Seconds usual = median(busy);
@@ -23,4 +23,4 @@ bool Pace::look(const std::vector<Seconds>& busy, const std::vector<Seconds>& wh
   return changed;
 }
 
-}  // namespace riffle::runtime
+}  // namespace riffle::schedule

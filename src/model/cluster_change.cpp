@@ -1,15 +1,16 @@
-#include "measure/cluster_change.h"
+#include "model/cluster_change.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
 #include "base/median.h"
 #include "model/slow_host.h"
 
-namespace riffle::measure {
+namespace riffle::model {
 namespace {
 
 // Links differ when they weigh so many times as much, and the difference is more than the noise of
@@ -17,15 +18,21 @@ namespace {
 constexpr double kCounts = 1.5;
 constexpr Seconds kNoise = microseconds(50);
 constexpr Bytes kTypical = kibibytes(256);
+// On a long link only a large one shows the bandwidth.
+constexpr Bytes kLarge = mebibytes(4);
 
-// What a typical message takes: latency and bandwidth as one number to compare links by.
-Seconds weigh(const Link& link) {
-  return link.latency + kTypical / link.bandwidth;
+// What a message takes: latency and bandwidth as one number to compare links by.
+Seconds weigh(const Link& link, Bytes message = kTypical) {
+  return link.latency + message / link.bandwidth;
 }
 
 bool differ(const Link& a, const Link& b) {
-  return std::abs(std::log(weigh(a) / weigh(b))) > std::log(kCounts) &&
-         std::chrono::abs(weigh(a) - weigh(b)) > kNoise;
+  return std::ranges::any_of(std::array{kTypical, kLarge}, [&](Bytes message) {
+    const Seconds one = weigh(a, message);
+    const Seconds other = weigh(b, message);
+    return std::abs(std::log(one / other)) > std::log(kCounts) &&
+           std::chrono::abs(one - other) > kNoise;
+  });
 }
 
 std::string print_link(const Link& link) {
@@ -71,7 +78,33 @@ void compare_workers(const Cluster& before, const Cluster& now, std::vector<std:
   by_text.append_to(lines);
 }
 
+// Of every level: racks by their number, what is around them by its name.
+void compare_uplinks(const Cluster& before, const Cluster& now, const Partition& racks,
+                     std::vector<std::string>& lines) {
+  for (std::size_t d = 1; d < now.domains.size(); ++d) {
+    const Link& was = before.domains[d].uplink;
+    const Link& is = now.domains[d].uplink;
+    if (!differ(was, is)) continue;
+    const Group ranks = ranks_below(now, static_cast<int>(d));
+    const auto rack = std::ranges::find(racks, ranks);
+    const std::string what =
+        rack == racks.end() ? now.domains[d].name : fmt::format("rack {}", rack - racks.begin());
+    lines.push_back(fmt::format("uplink of {} ({}): {} -> {}", what, name(ranks), print_link(was),
+                                print_link(is)));
+  }
+}
+
 }  // namespace
+
+Group ranks_below(const Cluster& cluster, int domain) {
+  std::vector<Rank> ranks;
+  for (Rank rank = 0; rank < cluster.size(); ++rank) {
+    int at = cluster.workers[static_cast<std::size_t>(rank)].domain;
+    while (at != domain && at >= 0) at = cluster.domains[static_cast<std::size_t>(at)].parent;
+    if (at == domain) ranks.push_back(rank);
+  }
+  return Group(std::move(ranks));
+}
 
 std::string ranges(const Group& ranks) {
   std::string text;
@@ -107,22 +140,14 @@ std::vector<std::string> changes(const Cluster& before, const Cluster& now) {
   std::vector<std::string> lines;
   const Partition racks = World(now).racks();
   const Partition known = World(before).racks();
-  if (racks != known) {
+  if (racks != known)
     lines.push_back(fmt::format("{} (before {})", print_racks(racks), print_racks(known)));
-  } else if (racks.size() > 1) {
-    for (std::size_t r = 0; r < racks.size(); ++r) {
-      const Link& was =
-          before.domains[static_cast<std::size_t>(before.workers[racks[r].ranks()[0]].domain)]
-              .uplink;
-      const Link& is =
-          now.domains[static_cast<std::size_t>(now.workers[racks[r].ranks()[0]].domain)].uplink;
-      if (differ(was, is))
-        lines.push_back(fmt::format("uplink of rack {} ({}): {} -> {}", r, name(racks[r]),
-                                    print_link(was), print_link(is)));
-    }
-  }
+  else if (!std::ranges::equal(before.domains, now.domains, {}, &Domain::parent, &Domain::parent))
+    lines.push_back(fmt::format("{}, joined in another way", print_racks(racks)));
+  else
+    compare_uplinks(before, now, racks, lines);
   compare_workers(before, now, lines);
   return lines;
 }
 
-}  // namespace riffle::measure
+}  // namespace riffle::model

@@ -7,7 +7,7 @@
 #include "model/slow_host.h"
 #include "riffle/units.h"
 
-namespace riffle::runtime {
+namespace riffle::schedule {
 
 class Pace {
  public:
@@ -34,4 +34,4 @@ class Pace {
   std::vector<int> counts_;  // windows in a row that say the opposite
 };
 
-}  // namespace riffle::runtime
+}  // namespace riffle::schedule

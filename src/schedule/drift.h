@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "riffle/world.h"
+#include "schedule/phases.h"
+#include "schedule/usual.h"
 
-namespace riffle::runtime {
+namespace riffle::schedule {
 
 // One exchange of one step, all its buckets together. A member that comes early waits for the
 // others, so what the exchange itself took is the least over its members.
@@ -16,16 +18,11 @@ struct ExchangeTime {
   Group group;
   bool crosses = false;  // members are of several racks
   Seconds time{};
+  int phase = Phases::kNone;  // of the schedule's period
 };
 
 class Drift {
  public:
-  // By how much times must differ, as a factor and at all.
-  static constexpr double kFactor = 1.5;
-  static constexpr Seconds kNoise = microseconds(100);
-  // In so many windows in a row.
-  static constexpr int kWindows = 2;
-
   struct Seen {
     Group ranks;           // whose exchanges differ
     bool crosses = false;  // those between racks
@@ -33,10 +30,11 @@ class Drift {
   };
 
   // The exchanges of one window. Each rank is judged by itself, for each kind of its exchanges
-  // (inside or across, by size of group), against the first window that had some: the slower
-  // quarter for what becomes slow, the faster one for what becomes fast, since some links of a rank
-  // may have been slower than others all along. What crosses is judged as a whole, since a rank
-  // crosses rarely. A window without a kind says nothing about it.
+  // (inside or across, by size of group): the slower quarter for what becomes slow, the faster one
+  // for what becomes fast, since some links of a rank may have been slower than others all along.
+  // What crosses is judged as a whole, since a rank crosses rarely. A window without a kind says
+  // nothing about it. Times of different phases are made comparable first (phases.h). What counts
+  // as a change: usual.h.
   std::optional<Seen> look(const std::vector<ExchangeTime>& window);
   // Groups have changed: what is usual must be learned anew.
   void forget();
@@ -48,15 +46,14 @@ class Drift {
     Rank rank = 0;  // kAll: what crosses
     auto operator<=>(const Kind&) const = default;
   };
-  struct Usual {
-    Seconds low{};  // quartiles
-    Seconds high{};
-    int slower = 0;  // windows in a row
-    int faster = 0;
+  struct Quarters {
+    Phases phases;
+    Usual slower{Usual::Way::up};
+    Usual faster{Usual::Way::down};
   };
   static constexpr Rank kAll = -1;
 
-  std::map<Kind, Usual> usual_;
+  std::map<Kind, Quarters> usual_;
 };
 
-}  // namespace riffle::runtime
+}  // namespace riffle::schedule

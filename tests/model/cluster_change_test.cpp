@@ -1,9 +1,9 @@
 // What differs between two clusters, in words.
-#include "measure/cluster_change.h"
+#include "model/cluster_change.h"
 
 #include <gtest/gtest.h>
 
-namespace riffle::measure {
+namespace riffle::model {
 namespace {
 
 TEST(ClusterChange, SaysWhatCounts) {
@@ -25,5 +25,20 @@ TEST(ClusterChange, SaysWhatCounts) {
             std::vector<std::string>{"1 rack: 0-7 (before 2 racks: 0-3 | 4-7)"});
 }
 
+TEST(ClusterChange, SeesBandwidthBehindLatencyAndEveryLevel) {
+  const Cluster before = parse_cluster("racks:2x4,inner=1ms/1Gbps,outer=20ms/500Mbps");
+  Cluster now = before;
+  now.domains[1].uplink.bandwidth = {500e6 / 8 / 2};
+  EXPECT_EQ(changes(before, now).size(), 1U);
+  const Cluster sites =
+      parse_cluster("sites:2x2x2,inner=20us/10Gbps,outer=200us/10Gbps,wan=5ms/1Gbps");
+  now = sites;
+  ASSERT_EQ(now.domains[1].parent, 0);
+  now.domains[1].uplink.bandwidth = {1e9 / 8 / 4};
+  const std::vector<std::string> lines = changes(sites, now);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(lines[0].starts_with("uplink of site0 (ranks 0-3): 5.00 ms, 1.00 Gbps")) << lines[0];
+}
+
 }  // namespace
-}  // namespace riffle::measure
+}  // namespace riffle::model

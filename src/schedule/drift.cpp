@@ -1,10 +1,10 @@
-#include "runtime/drift.h"
+#include "schedule/drift.h"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-namespace riffle::runtime {
+namespace riffle::schedule {
 namespace {
 
 Seconds quantile(std::vector<Seconds> values, double share) {
@@ -14,33 +14,28 @@ Seconds quantile(std::vector<Seconds> values, double share) {
   return values[static_cast<std::size_t>(place)];
 }
 
-bool is_longer(Seconds a, Seconds b) {
-  return a > Drift::kFactor * b && a - b > Drift::kNoise;
-}
-
 }  // namespace
 
 std::optional<Drift::Seen> Drift::look(const std::vector<ExchangeTime>& window) {
   std::map<Kind, std::vector<Seconds>> times;
+  const auto add = [&](const Kind& kind, const ExchangeTime& each) {
+    if (const auto level = usual_[kind].phases.level(each.phase, each.time))
+      times[kind].push_back(*level);
+  };
   for (const ExchangeTime& each : window) {
     if (each.crosses)
-      times[{true, each.group.size(), kAll}].push_back(each.time);
+      add({true, each.group.size(), kAll}, each);
     else
-      for (const Rank rank : each.group)
-        times[{false, each.group.size(), rank}].push_back(each.time);
+      for (const Rank rank : each.group) add({false, each.group.size(), rank}, each);
   }
   Seen seen;
   std::set<Rank> ranks;
   for (const auto& [kind, values] : times) {
-    const Seconds low = quantile(values, 0.25);
-    const Seconds high = quantile(values, 0.75);
-    const auto [found, is_new] = usual_.try_emplace(kind, Usual{.low = low, .high = high});
-    if (is_new) continue;
-    Usual& usual = found->second;
-    usual.slower = is_longer(high, usual.high) ? usual.slower + 1 : 0;
-    usual.faster = is_longer(usual.low, low) ? usual.faster + 1 : 0;
-    if (std::max(usual.slower, usual.faster) < kWindows) continue;
-    const double factor = usual.slower >= kWindows ? high / usual.high : low / usual.low;
+    Quarters& usual = usual_[kind];
+    const auto slower = usual.slower.look(quantile(values, 0.75));
+    const auto faster = usual.faster.look(quantile(values, 0.25));
+    if (!slower && !faster) continue;
+    const double factor = slower ? *slower : *faster;
     if (std::abs(std::log(factor)) > std::abs(std::log(seen.factor))) seen.factor = factor;
     if (kind.rank == kAll)
       seen.crosses = true;
@@ -56,4 +51,4 @@ void Drift::forget() {
   usual_.clear();
 }
 
-}  // namespace riffle::runtime
+}  // namespace riffle::schedule

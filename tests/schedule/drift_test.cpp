@@ -1,14 +1,14 @@
 // When times of exchanges and of hosts count as changed: made-up times, no clock.
-#include "runtime/drift.h"
+#include "schedule/drift.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "riffle/random.h"
-#include "runtime/pace.h"
+#include "schedule/pace.h"
 
-namespace riffle::runtime {
+namespace riffle::schedule {
 namespace {
 
 // A window of 3x3 workers on a grid: rows and columns in turn.
@@ -27,13 +27,25 @@ Seconds usual(const Group& /*group*/) {
   return milliseconds(10);
 }
 
-TEST(Drift, AChangeMustShowTwice) {
+// A drift that has learned what is usual.
+Drift learned() {
   Drift drift;
+  for (int i = 0; i < Usual::kLearned; ++i) EXPECT_FALSE(drift.look(grid_window(usual)));
+  return drift;
+}
+
+// All but the last window that a change must show in.
+void almost(Drift& drift, const std::function<Seconds(const Group&)>& time) {
+  for (int i = 1; i < Usual::kWindows; ++i) EXPECT_FALSE(drift.look(grid_window(time)));
+}
+
+TEST(Drift, AChangeMustShowInARow) {
+  Drift drift = learned();
+  for (int i = 0; i < 30; ++i) EXPECT_FALSE(drift.look(grid_window(usual)));
   const auto slow = [](const Group&) { return milliseconds(16); };
-  EXPECT_FALSE(drift.look(grid_window(usual))) << "the first window says what is usual";
-  EXPECT_FALSE(drift.look(grid_window(slow)));
+  almost(drift, slow);
   EXPECT_FALSE(drift.look(grid_window(usual)));
-  EXPECT_FALSE(drift.look(grid_window(slow)));
+  almost(drift, slow);
   const auto seen = drift.look(grid_window(slow));
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->ranks.size(), 9);
@@ -41,10 +53,9 @@ TEST(Drift, AChangeMustShowTwice) {
 }
 
 TEST(Drift, FasterCountsToo) {
-  Drift drift;
+  Drift drift = learned();
   const auto fast = [](const Group&) { return milliseconds(2); };
-  EXPECT_FALSE(drift.look(grid_window(usual)));
-  EXPECT_FALSE(drift.look(grid_window(fast)));
+  almost(drift, fast);
   const auto seen = drift.look(grid_window(fast));
   ASSERT_TRUE(seen);
   EXPECT_NEAR(seen->factor, 0.2, 1e-9);
@@ -55,12 +66,11 @@ TEST(Drift, FasterCountsToo) {
 }
 
 TEST(Drift, OneSlowHostIsEnough) {
-  Drift drift;
+  Drift drift = learned();
   const auto slow = [](const Group& group) {
     return group.contains(4) ? milliseconds(40) : milliseconds(10);
   };
-  EXPECT_FALSE(drift.look(grid_window(usual)));
-  EXPECT_FALSE(drift.look(grid_window(slow)));
+  almost(drift, slow);
   const auto seen = drift.look(grid_window(slow));
   ASSERT_TRUE(seen);
   // With its row and its column.
@@ -91,14 +101,36 @@ TEST(Drift, WhatCrossesIsJudgedAsAWhole) {
   const auto window = [](int turn, Seconds time) {
     return std::vector<ExchangeTime>{{Group{turn % 3, 3 + turn % 3}, true, time}};
   };
-  EXPECT_FALSE(drift.look(window(0, milliseconds(10))));
-  EXPECT_FALSE(drift.look(window(1, milliseconds(11))));
-  EXPECT_FALSE(drift.look(window(2, milliseconds(30))));
+  for (int turn = 0; turn < Usual::kLearned; ++turn)
+    EXPECT_FALSE(drift.look(window(turn, milliseconds(turn % 2 == 0 ? 10 : 11))));
+  for (int turn = 1; turn < Usual::kWindows; ++turn)
+    EXPECT_FALSE(drift.look(window(turn, milliseconds(30))));
   EXPECT_FALSE(drift.look({}));
   const auto seen = drift.look(window(3, milliseconds(30)));
   ASSERT_TRUE(seen);
   EXPECT_TRUE(seen->crosses);
   EXPECT_TRUE(seen->ranks.empty());
+}
+
+// Two racks of two: of four steps two cross alone, one shares the uplink, one is short. Windows of
+// one step, so that each sees another phase.
+TEST(Drift, ARhythmIsNoNoise) {
+  constexpr int kPeriod = 4;
+  constexpr int kFall = (Phases::kLearned + 2) * kPeriod;
+  const std::vector<double> rhythm{80, 670, 490, 250};
+  Random random(7);
+  Drift drift;
+  const auto look = [&](int step, double factor) {
+    const int phase = step % kPeriod;
+    const double time = factor * rhythm[static_cast<std::size_t>(phase)] * random.uniform(1, 1.1);
+    return drift.look({{Group{phase % 2, 2 + phase % 2}, true, milliseconds(time), phase}});
+  };
+  for (int step = 0; step < kFall; ++step) EXPECT_FALSE(look(step, 1)) << step;
+  for (int step = kFall; step < kFall + Usual::kWindows - 1; ++step) EXPECT_FALSE(look(step, 2));
+  const auto seen = look(kFall + Usual::kWindows - 1, 2);
+  ASSERT_TRUE(seen);
+  EXPECT_TRUE(seen->crosses);
+  EXPECT_NEAR(seen->factor, 2, 0.3);
 }
 
 std::vector<Seconds> busy(double third) {
@@ -129,4 +161,4 @@ TEST(Pace, WhatIsLittleOfAStepDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace riffle::runtime
+}  // namespace riffle::schedule
