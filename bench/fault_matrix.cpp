@@ -14,6 +14,7 @@
 
 #include "collective/point_to_point.h"
 #include "processes.h"
+#include "riffle/error.h"
 #include "riffle/make_engine.h"
 #include "riffle/random.h"
 
@@ -71,6 +72,8 @@ void call(const Cell& cell, Collectives& collectives, collective::PointToPoint& 
       return collectives.shift(group, 1, data);
     case collective::Operation::barrier:
       return collectives.barrier(group);
+    default:  // never by shared memory alone; Python.DistributedFailure covers them
+      usage_error("the matrix has no such call");
   }
 }
 

@@ -7,21 +7,20 @@
 #include "commands.h"
 #include "common.h"
 #include "lab/check.h"
+#include "lab/environment.h"
 #include "lab/lab.h"
 #include "lab/limits.h"
-#include "lab_pace.h"
+#include "lab/pace.h"
 #include "lab_tables.h"
 #include "process/guard.h"
 #include "process/supervise.h"
 #include "riffle/error.h"
 #include "riffle/launch_environment.h"
-#include "worker_environment.h"
 
 namespace riffle::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int master_port = 29'500;  // free: the host's network is new
 constexpr int most_workers = 1024;
 
 struct Arguments {
@@ -58,25 +57,6 @@ lab::LabOptions lab_options(const Arguments& arguments) {
   return options;
 }
 
-Environment environment_of(const Arguments& arguments, const lab::Lab& lab, const JobShape& shape) {
-  Environment environment = job_environment(shape);
-  environment.insert_or_assign("RIFFLE_TOKEN", make_token());
-  // Hosts of a lab share the cores of one machine.
-  environment.insert_or_assign("RIFFLE_MACHINE_RANKS", std::to_string(shape.workers));
-  environment.insert_or_assign("GLOO_SOCKET_IFNAME", "eth0");
-  environment.insert_or_assign("RIFFLE_LAB_CLUSTER", to_json(load_cluster(arguments.cluster)));
-  environment.insert_or_assign("RIFFLE_LAB_DILATE", fmt::format("{}", arguments.dilate));
-  environment.insert_or_assign("RIFFLE_LAB_SHRINK", fmt::format("{}", arguments.shrink));
-  std::string events;
-  for (const std::string& each : arguments.events)
-    for (const Change& change : load_changes(each)) events += print(change) + " ";
-  environment.insert_or_assign("RIFFLE_LAB_EVENTS", events);
-  environment.insert_or_assign("RIFFLE_LAB_START", std::to_string(lab.clock_start()));
-  for (const char* other : {"RIFFLE_LAUNCHER", "RIFFLE_STORE", "RIFFLE_STORE_BIND"})
-    environment.erase(other);
-  return environment;
-}
-
 // What --shrink means for figures: they are those of the true cluster only with messages that
 // shrink too.
 void say_what_is_shrunk(double shrink) {
@@ -88,13 +68,12 @@ void say_what_is_shrunk(double shrink) {
              shrink, print(Bytes{std::llround(static_cast<double>(mebibytes(25).count) / shrink)}));
 }
 
-void run_command(const Arguments& arguments, lab::Lab& lab, int lifeline) {
-  const JobShape shape{.workers = lab.hosts().size() * arguments.ranks_per_host,
-                       .per_host = arguments.ranks_per_host,
-                       .master = lab::address_of(0),
-                       .master_port = master_port};
+void run_command(const Arguments& arguments, const lab::LabOptions& given, lab::Lab& lab,
+                 int lifeline) {
+  const process::JobShape shape = lab::shape_of(lab, arguments.ranks_per_host);
   lab.start_clock();
-  const Environment environment = environment_of(arguments, lab, shape);
+  process::Environment environment = lab::worker_environment(given, lab, shape);
+  environment.insert_or_assign("RIFFLE_TOKEN", make_token());
   process::SuperviseOptions options;
   options.command = arguments.command;
   options.grace =
@@ -103,11 +82,11 @@ void run_command(const Arguments& arguments, lab::Lab& lab, int lifeline) {
   options.prepare = [&](int rank) { lab.hosts().enter(rank / shape.per_host); };
   for (int rank = 0; rank < shape.workers; ++rank)
     options.environments.push_back(rank_environment(environment, shape, rank));
-  const ProcessorTime before = ProcessorTime::now();
+  const lab::ProcessorTime before = lab::ProcessorTime::now();
   const auto begin = Clock::now();
   const process::Outcome outcome = process::supervise(options);
   const Seconds took = Clock::now() - begin;
-  const Pace pace = pace_since(before, lab);
+  const lab::Pace pace = pace_since(before, lab);
   say_who_set(pace);
   if (arguments.stats && arguments.output.json())
     arguments.output.write(
@@ -124,9 +103,9 @@ void run_check(const Arguments& arguments, lab::Lab& lab) {
   lab.start_clock();
   fmt::print(stderr, "riffle: moving a packet takes {}, which is taken off every latency\n",
              print(Seconds(static_cast<double>(lab.bias()) * 1e-9)));
-  const ProcessorTime before = ProcessorTime::now();
+  const lab::ProcessorTime before = lab::ProcessorTime::now();
   const auto results = lab::check(lab, {});
-  const Pace pace = pace_since(before, lab);
+  const lab::Pace pace = pace_since(before, lab);
   say_who_set(pace);
   if (arguments.output.json())
     return arguments.output.write(
@@ -157,7 +136,7 @@ void run(const Arguments& arguments) {
   if (arguments.check)
     run_check(arguments, lab);
   else
-    run_command(arguments, lab, guard.lifeline.get());
+    run_command(arguments, options, lab, guard.lifeline.get());
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include "common.h"
 #include "engine/store/socket.h"
 #include "process/guard.h"
+#include "process/job_environment.h"
 #include "process/supervise.h"
 #include "riffle/error.h"
 #include "riffle/launch_environment.h"
-#include "worker_environment.h"
 
 namespace riffle::cli {
 namespace {
@@ -47,12 +47,12 @@ void run(const Arguments& arguments) {
   serve.max_clients = 64 + 8 * arguments.workers;
   const StoreServer store(serve);
 
-  const JobShape shape{
+  const process::JobShape shape{
       .workers = arguments.workers,
       .per_host = arguments.workers,
       .master = store.address().host,
       .master_port = arguments.master_port > 0 ? arguments.master_port : free_port()};
-  Environment environment = job_environment(shape);
+  process::Environment environment = job_environment(shape);
   environment.insert_or_assign("RIFFLE_LAUNCHER", "riffle");
   environment.insert_or_assign("RIFFLE_STORE", print(store.address()));
   environment.insert_or_assign("RIFFLE_TOKEN", serve.token);

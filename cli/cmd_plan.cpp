@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "commands.h"
 #include "common.h"
+#include "page_file.h"
 #include "riffle/load.h"
 #include "riffle/plan.h"
 
@@ -16,6 +17,7 @@ struct Arguments {
   Output output;
   std::vector<std::string> strategies;
   std::string plan_file;
+  PageFile page;
   std::uint64_t seed = 0;
   bool all = false;
 };
@@ -96,7 +98,31 @@ std::string advice(const Plan& plan, const Trace& trace) {
   return text + "\n";
 }
 
+// What the ranking shows, each simulated once more for its pictures.
+Json page_of(const Plan& plan, const Arguments& arguments, const Trace& trace,
+             const Cluster& cluster, const StrategyTable& table) {
+  Json document = page_document("plan", trace);
+  add_cluster(document, cluster);
+  document["limit"] = print(plan.limit);
+  Progress progress;
+  for (const Candidate* candidate : shown(plan, arguments.all)) {
+    progress.show(fmt::format("drawing {}", candidate->spec));
+    const NamedStrategy strategy = table.make(candidate->spec);
+    Timeline timeline;
+    static_cast<void>(simulate(
+        trace, cluster, strategy,
+        {.seed = arguments.seed, .timeline = &timeline, .timeline_workers = kPageWorkers}));
+    Json entry = page_result(candidate->spec, candidate->simulation);
+    entry["seconds_per_effective_step"] = candidate->per_effective_step.count();
+    entry["reason"] = candidate->reason;
+    add_pictures(entry, trace, cluster, strategy, timeline);
+    document["results"].push_back(std::move(entry));
+  }
+  return document;
+}
+
 void run(const Arguments& arguments) {
+  arguments.page.check();
   const StrategyTable table = StrategyTable::builtin();
   const Trace trace = load_trace(arguments.inputs.trace);
   const Cluster cluster = load_cluster(arguments.inputs.cluster);
@@ -111,6 +137,8 @@ void run(const Arguments& arguments) {
                      });
   }
   if (!arguments.plan_file.empty()) write_file(arguments.plan_file, to_json(plan));
+  if (arguments.page.wanted())
+    arguments.page.write(page_of(plan, arguments, trace, cluster, table));
   const Output& output = arguments.output;
   if (output.json()) return output.write(to_json(plan));
   if (output.csv()) return output.write(whole_table(plan));
@@ -131,6 +159,7 @@ void add_plan(CLI::App& app) {
   command->add_option("--plan-file", arguments->plan_file,
                       "write the whole plan as JSON, for train, C++ and Python");
   command->add_option("--seed", arguments->seed, "of jitter and stragglers")->capture_default_str();
+  arguments->page.add_to(*command);
   arguments->output.add_to(*command);
   command->footer(
       "Example: riffle plan --trace bert-base --cluster "

@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "commands.h"
 #include "common.h"
+#include "page_file.h"
 #include "report/gantt.h"
 #include "riffle/error.h"
 #include "riffle/load.h"
@@ -14,6 +15,7 @@ namespace {
 struct Arguments {
   Inputs inputs;
   Output output;
+  PageFile page;
   std::vector<std::string> strategies{"mg-wfbp"};
   std::vector<std::string> events;
   std::string timeline;
@@ -45,6 +47,17 @@ report::Table result_table(const Results& results) {
   return table;
 }
 
+// What workers noticed and did about it.
+std::string replanned_lines(const Results& results) {
+  std::string text;
+  for (const auto& [spec, result] : results)
+    for (const Replanned& each : result.replanned)
+      text +=
+          fmt::format("{}: {} after the change at {}, step {}: {}\n", spec,
+                      print(each.at - each.happened), print(each.happened), each.step, each.what);
+  return text;
+}
+
 std::string results_json(const Results& results) {
   if (results.size() == 1) return to_json(results.front().second);
   Json json{{"results", Json::array()}};
@@ -56,6 +69,8 @@ std::string results_json(const Results& results) {
 void check(const Arguments& arguments, std::size_t strategies) {
   if (!arguments.timeline.empty() && strategies > 1)
     usage_error("--timeline: needs one strategy, not {}", strategies);
+  if (arguments.options.replan && arguments.events.empty())
+    usage_error("--replan: goes with --events, which say what changes");
   if (arguments.gantt && arguments.output.format != "table")
     usage_error("--gantt: goes with --format table only");
 }
@@ -66,28 +81,39 @@ void run(Arguments& arguments) {
   const Cluster cluster = load_cluster(arguments.inputs.cluster);
   const auto specs = expand_strategies(arguments.strategies, table);
   check(arguments, specs.size());
+  arguments.page.check();
   for (const std::string& each : arguments.events)
     for (const Change& change : load_changes(each)) arguments.options.changes.push_back(change);
   Results results;
   std::string drawings;
+  Json document = page_document("simulation", trace);
+  add_cluster(document, cluster);
   {
     Progress progress;
     for (const std::string& spec : specs) {
       progress.show(fmt::format("simulating {} on {} workers", spec, cluster.size()));
       Timeline timeline;
-      const bool wanted = arguments.gantt || !arguments.timeline.empty();
+      const bool wanted = arguments.gantt || !arguments.timeline.empty() || arguments.page.wanted();
       arguments.options.timeline = wanted ? &timeline : nullptr;
-      results.emplace_back(spec, simulate(trace, cluster, table.make(spec), arguments.options));
+      const NamedStrategy strategy = table.make(spec);
+      results.emplace_back(spec, simulate(trace, cluster, strategy, arguments.options));
+      if (arguments.page.wanted()) {
+        Json entry = page_result(spec, results.back().second);
+        add_pictures(entry, trace, cluster, strategy, timeline);
+        document["results"].push_back(std::move(entry));
+      }
       if (!arguments.timeline.empty()) write_file(arguments.timeline, to_json(timeline));
       if (!arguments.gantt) continue;
       arguments.style.colour = arguments.output.colour();
       drawings += fmt::format("\n{}\n{}", spec, report::draw_gantt(timeline, arguments.style));
     }
   }
+  arguments.page.write(document);
   const Output& output = arguments.output;
   if (output.json()) return output.write(results_json(results));
   if (output.csv()) return output.write(result_table(results));
-  output.write(report::print_table(result_table(results), output.colour()) + drawings);
+  output.write(report::print_table(result_table(results), output.colour()) +
+               replanned_lines(results) + drawings);
 }
 
 void add_drawing_options(CLI::App& command, Arguments& arguments) {
@@ -137,7 +163,11 @@ void add_simulate(CLI::App& app) {
       "changes while it runs: at=2s,link=rack1,bandwidth=100Mbps | "
       "at=3s,link=worker2,cut | at=4s,link=worker2,repair | at=1s,link=rack0,load=300Mbps | "
       "at=5s,worker=3,slow=4, or a file with a change a line; repeatable");
+  command->add_flag("--replan", arguments->options.replan,
+                    "workers notice the changes and plan again, as sessions do that measure their "
+                    "network");
   add_drawing_options(*command, *arguments);
+  arguments->page.add_to(*command);
   arguments->output.add_to(*command);
   command->footer(
       "Example: riffle simulate --trace vgg16 --cluster flat:8,latency=1ms,bandwidth=1Gbps "

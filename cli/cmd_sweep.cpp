@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "common.h"
+#include "page_file.h"
 #include "report/chart.h"
 #include "riffle/error.h"
 #include "riffle/load.h"
@@ -22,6 +23,7 @@ struct Arguments {
   int width = 100;
   SimulateOptions options;
   Output output;
+  PageFile page;
 };
 
 int worker_count(std::string_view text) {
@@ -82,9 +84,9 @@ struct Point {
   Simulation result{};
 };
 
-std::vector<Point> evaluate(const Arguments& arguments, const std::vector<Cluster>& on) {
+std::vector<Point> evaluate(const Arguments& arguments, const Trace& trace,
+                            const std::vector<Cluster>& on) {
   const StrategyTable table = StrategyTable::builtin();
-  const Trace trace = load_trace(arguments.trace);
   const auto specs = expand_strategies(arguments.strategies, table);
   std::vector<Point> points;
   Progress progress;
@@ -179,9 +181,27 @@ report::Curves curves(const Arguments& arguments, const std::vector<Point>& poin
   return drawn;
 }
 
+Json page_of(const Trace& trace, const std::vector<Cluster>& on, const std::vector<Point>& points) {
+  Json document = page_document("sweep", trace);
+  add_cluster(document, on.back());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (i % on.size() == 0)
+      document["results"].push_back({{"contender", points[i].spec}, {"points", Json::array()}});
+    if (points[i].refused) continue;
+    Json entry = page_result(points[i].spec, points[i].result);
+    entry.erase("contender");
+    entry["workers"] = points[i].workers;
+    document["results"].back()["points"].push_back(std::move(entry));
+  }
+  return document;
+}
+
 void run(const Arguments& arguments) {
+  arguments.page.check();
   const auto on = clusters(arguments);
-  const auto points = evaluate(arguments, on);
+  const Trace trace = load_trace(arguments.trace);
+  const auto points = evaluate(arguments, trace, on);
+  if (arguments.page.wanted()) arguments.page.write(page_of(trace, on, points));
   const Output& output = arguments.output;
   if (output.json()) return output.write(points_json(points));
   if (output.csv()) return output.write(long_table(points));
@@ -220,6 +240,7 @@ void add_sweep(CLI::App& app) {
       ->add_option("--width", arguments->width,
                    "columns of the chart (default: the terminal's, else 100)")
       ->check(CLI::Range(40, 1000));
+  arguments->page.add_to(*command);
   arguments->output.add_to(*command);
   command->footer(
       "Example: riffle sweep --workers 4..2048 --cluster flat:4,latency=50us,bandwidth=10Gbps "

@@ -6,12 +6,16 @@
 namespace riffle::cli {
 
 void add_bench(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_converge(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_lab(CLI::App& app);
 void add_launch(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_probe(CLI::App& app);
 void add_profile(CLI::App& app);
+void add_race(CLI::App& app);
+void add_report(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_strategies(CLI::App& app);
 void add_sweep(CLI::App& app);

@@ -5,11 +5,28 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <fstream>
+#include <string_view>
 
 #include "base/files.h"
 
 namespace riffle::cli {
+namespace {
+
+std::string shell_quoted(const std::string& word) {
+  const auto is_plain = [](unsigned char letter) {
+    return std::isalnum(letter) != 0 ||
+           std::string_view("_-+=:,./@%").find(static_cast<char>(letter)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string text = "'";
+  for (const char letter : word) text += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return text + "'";
+}
+
+}  // namespace
 
 void Output::add_to(CLI::App& command, std::vector<std::string> formats) {
   command.add_option("--format", format, "how results are printed")
@@ -37,6 +54,15 @@ int terminal_width() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 100;
   return std::clamp<int>(size.ws_col, 60, 200);
+}
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string word;
+  std::getline(file, word, '\0');  // the program's own path is nobody else's
+  std::string line = "riffle";
+  while (std::getline(file, word, '\0')) line += " " + shell_quoted(word);
+  return line;
 }
 
 void Inputs::add_to(CLI::App& command) {

@@ -35,6 +35,9 @@ struct Output {
 // Columns of the terminal that standard output is, within reason; 100 where it is none.
 int terminal_width();
 
+// What was typed, as a shell would take it again: "riffle plan --trace 'my model.json'".
+std::string command_line();
+
 // --trace and --cluster.
 struct Inputs {
   std::string trace = "resnet50";

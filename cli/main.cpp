@@ -18,18 +18,22 @@ constexpr int kUsage = 2;
 
 void add_verbs(CLI::App& app) {
   using namespace riffle::cli;
+  add_race(app);
   add_plan(app);
   add_simulate(app);
   add_sweep(app);
+  add_converge(app);
   add_explain(app);
   add_verify(app);
   add_strategies(app);
+  add_compare(app);
   add_bench(app);
   add_trace(app);
   add_profile(app);
   add_launch(app);
   add_lab(app);
   add_probe(app);
+  add_report(app);
 }
 
 // CLI11 would call a misspelled verb an unexpected argument; a wrong name is answered with the

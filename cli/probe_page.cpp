@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "measure/cluster_change.h"
+#include "model/cluster_change.h"
 #include "report/table.h"
 
 namespace riffle::cli {
@@ -55,7 +55,7 @@ Table host_table(const Probed& probed) {
         nearest = echo->one_way();
         steady = echo->usual / echo->least;
       }
-    table.rows.push_back({facts.name, measure::ranges(network.measured.hosts[host]),
+    table.rows.push_back({facts.name, model::ranges(network.measured.hosts[host]),
                           domain_of(probed, host), facts.used.name + speed_of(facts.used),
                           facts.used.mtu > 0 ? std::to_string(facts.used.mtu) : "", print(nearest),
                           fmt::format("{:.2f}", steady), print(rates[host].out),

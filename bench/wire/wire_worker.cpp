@@ -1,9 +1,9 @@
 // A worker of bench/wire.py: collectives of ours and the same messages over raw sockets, in turns.
 //
-//   riffle lab CLUSTER -- wire_worker --algorithm ring --size 1MB --repeats 5
+//   riffle lab CLUSTER -- wire_worker --cell ring:1MB --repeats 5 --seconds 2
 //
 // A call lasts from when its last worker calls until its last worker has the result, by one clock.
-// Rank 0 prints a line of JSON for each algorithm and size.
+// Rank 0 prints a line of JSON for each cell.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,9 +18,10 @@ namespace riffle::bench {
 namespace {
 
 struct Arguments {
-  std::vector<std::string> algorithms = {"ring"};
-  std::vector<std::string> sizes = {"1MB"};
+  std::vector<std::string> cells = {"ring:1MB"};
   int repeats = 5;
+  double seconds = 2;
+  int warm_ups = 1;
 };
 
 class Worker {
@@ -31,19 +32,24 @@ class Worker {
         all_(Membership::all(engine.size()).ranks),
         raw_(engine, collectives_) {}
 
-  Json measure(const std::string& name, Bytes size, int repeats) {
+  // Up to `repeats` calls of each after the warm-ups, as many as fit into the time; two at least,
+  // which may be warm-ups. All ranks see the same times and so stop together.
+  Json measure(const std::string& name, Bytes size, const Arguments& arguments) {
     std::vector<float> values(static_cast<std::size_t>(size.count) / sizeof(float), 1.0F);
     const collective::Call call = call_of(name, tensor_view(std::span(values)));
     const collective::Plan plan(call, static_cast<std::size_t>(size.count) + 1);  // in one piece
     std::vector<double> raw;
     std::vector<double> ours;
-    for (int i = -1; i < repeats; ++i) {  // the first of each is a warm-up
-      const double a = timed([&] { raw_.run(call, plan); });
-      const double b = timed([&] { run_ours(call); });
-      if (i < 0) continue;
-      raw.push_back(a);
-      ours.push_back(b);
+    double spent = 0;
+    const auto warm_ups = static_cast<std::size_t>(arguments.warm_ups);
+    const std::size_t most = warm_ups + static_cast<std::size_t>(arguments.repeats);
+    while (raw.size() < 2 || (raw.size() < most && spent < arguments.seconds)) {
+      raw.push_back(timed([&] { raw_.run(call, plan); }));
+      ours.push_back(timed([&] { run_ours(call); }));
+      spent += raw.back() + ours.back();
     }
+    const auto dropped = static_cast<std::ptrdiff_t>(std::min(warm_ups, raw.size() - 2));
+    for (auto* each : {&raw, &ours}) each->erase(each->begin(), each->begin() + dropped);
     return {{"algorithm", name}, {"bytes", size.count}, {"raw", raw}, {"riffle", ours}};
   }
 
@@ -107,12 +113,14 @@ class Worker {
 void run(const Arguments& arguments) {
   const auto engine = launched_engine();
   Worker worker(*engine);
-  for (const std::string& algorithm : arguments.algorithms)
-    for (const std::string& size : arguments.sizes) {
-      const Json result = worker.measure(algorithm, parse_bytes(size, "--size"), arguments.repeats);
-      if (worker.rank() == 0) fmt::print("{}\n", result.dump());
-      std::fflush(stdout);
-    }
+  for (const std::string& cell : arguments.cells) {
+    const std::size_t colon = cell.find(':');
+    if (colon == std::string::npos) usage_error("--cell {}: it is ALGORITHM:SIZE", cell);
+    const Json result = worker.measure(cell.substr(0, colon),
+                                       parse_bytes(cell.substr(colon + 1), "--cell"), arguments);
+    if (worker.rank() == 0) fmt::print("{}\n", result.dump());
+    std::fflush(stdout);
+  }
 }
 
 }  // namespace
@@ -121,10 +129,12 @@ void run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   CLI::App app{"Collectives beside raw sockets"};
   riffle::bench::Arguments arguments;
-  app.add_option("--algorithm", arguments.algorithms,
-                 "ring, halving-doubling, recursive-doubling, direct, two-level, shift");
-  app.add_option("--size", arguments.sizes);
+  app.add_option("--cell", arguments.cells,
+                 "ALGORITHM:SIZE; ring, halving-doubling, recursive-doubling, direct, two-level, "
+                 "shift");
   app.add_option("--repeats", arguments.repeats)->check(CLI::Range(1, 1000));
+  app.add_option("--warmups", arguments.warm_ups)->check(CLI::Range(0, 1000));
+  app.add_option("--seconds", arguments.seconds)->check(CLI::Range(0.0, 3600.0));
   try {
     app.parse(argc, argv);
     riffle::bench::run(arguments);

@@ -27,11 +27,26 @@ std::uint32_t hash_of_racks(const Call& call) {
   return static_cast<std::uint32_t>(hash >> 32);
 }
 
+void check_reduction(const Call& call) {
+  const auto reduction = call.reduction;
+  const DType dtype = call.data.dtype;
+  const bool integer = is_integer(dtype);
+  const bool bits = reduction == Reduction::bit_and || reduction == Reduction::bit_or ||
+                    reduction == Reduction::bit_xor;
+  if (integer ? reduction == Reduction::mean : bits)
+    usage_error("{}: there is no {} of {}", name_of(call.operation), name_of(reduction),
+                name_of(dtype));
+  const bool sums = reduction == Reduction::sum || reduction == Reduction::mean;
+  if ((!sums || integer) && !call.weights.empty())
+    usage_error("{}: weights are for sums and means of floating point", name_of(call.operation));
+}
+
 }  // namespace
 
 std::string_view name_of(Operation operation) {
-  constexpr std::array<std::string_view, 6> names{"all_reduce", "reduce_scatter", "all_gather",
-                                                  "broadcast",  "shift",          "barrier"};
+  constexpr std::array<std::string_view, 10> names{
+      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "shift",
+      "barrier",    "reduce",         "all_to_all", "gather",    "scatter"};
   return names.at(static_cast<std::size_t>(operation));
 }
 
@@ -45,6 +60,9 @@ void validate(const Call& call) {
   if (reinterpret_cast<std::uintptr_t>(call.data.data) % size != 0)
     usage_error("{}: data of type {} must be aligned to {} bytes", what, name_of(call.data.dtype),
                 size);
+  if (size == 1 && call.data.count % 2 != 0)
+    usage_error("{}: {} elements of 8 bits are an odd number", what, call.data.count);
+  if (call.adds()) check_reduction(call);
   if (call.weights.empty()) return;
   if (static_cast<int>(call.weights.size()) != n)
     usage_error("{}: {} weights for the {} members of {}", what, call.weights.size(), n,
@@ -71,7 +89,8 @@ CallHeader header_of(const Call& call) {
           .dtype = static_cast<std::uint8_t>(call.data.dtype),
           .reduction = static_cast<std::uint8_t>(call.reduction),
           .algorithm = static_cast<std::uint8_t>(call.algorithm),
-          .racks = hash_of_racks(call)};
+          .racks = hash_of_racks(call),
+          .padding = static_cast<std::uint16_t>(call.padding)};
 }
 
 std::string describe(const CallHeader& header) {
@@ -79,11 +98,13 @@ std::string describe(const CallHeader& header) {
   std::string text{name_of(operation)};
   if (operation != Operation::barrier)
     text += fmt::format(" of {} {}", header.count, name_of(static_cast<DType>(header.dtype)));
-  if (operation == Operation::broadcast)
+  if (header.padding > 0) text += fmt::format(", {} of each member's padding", header.padding);
+  if (operation == Operation::broadcast || operation == Operation::scatter)
     text += fmt::format(" from member {}", header.root_or_places);
+  if (operation == Operation::reduce || operation == Operation::gather)
+    text += fmt::format(" to member {}", header.root_or_places);
   if (operation == Operation::shift) text += fmt::format(" by {}", header.root_or_places);
-  text += fmt::format(" ({}{}, {})",
-                      static_cast<Reduction>(header.reduction) == Reduction::sum ? "sum" : "mean",
+  text += fmt::format(" ({}{}, {})", name_of(static_cast<Reduction>(header.reduction)),
                       header.weights == 0 ? "" : fmt::format(" with weights #{:x}", header.weights),
                       name_of(static_cast<Algorithm>(header.algorithm)));
   text += fmt::format(" over a group of {} #{:x}", header.members, header.group);

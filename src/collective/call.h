@@ -19,7 +19,11 @@ enum class Operation : std::uint8_t {
   all_gather,
   broadcast,
   shift,
-  barrier
+  barrier,
+  reduce,
+  all_to_all,
+  gather,
+  scatter
 };
 std::string_view name_of(Operation operation);
 
@@ -30,18 +34,20 @@ struct Call {
   Reduction reduction = Reduction::mean;
   std::vector<double> weights = {};  // empty: all 1
   Algorithm algorithm = Algorithm::automatic;
-  int root = 0;                              // of a broadcast: member index
-  int places = 0;                            // of a shift
+  int root = 0;    // of a broadcast, reduce, gather or scatter: member index
+  int places = 0;  // of a shift
   std::vector<std::vector<int>> racks = {};  // of two_level: member indices by rack
   int lane = 0;
+  std::uint64_t channel = 0;  // instead of the lane; 0: none
   std::uint32_t epoch = 0;
   int bucket = -1;
   Step step = -1;
+  int padding = 0;          // elements of each slice that mean nothing
   bool background = false;  // of this member alone
 
   [[nodiscard]] bool adds() const {
     return operation == Operation::all_reduce || operation == Operation::reduce_scatter ||
-           operation == Operation::shift;
+           operation == Operation::shift || operation == Operation::reduce;
   }
   [[nodiscard]] CommContext context() const {
     return {.group = &group, .operation = name_of(operation), .bucket = bucket, .step = step};
@@ -49,7 +55,8 @@ struct Call {
 };
 
 // UsageError for what no member could answer: weights of another number, negative, not finite or
-// all zero; a root outside the group; a lane outside 0..15; misaligned data.
+// all zero; a reduction that the type has not; a root outside the group; a lane outside 0..15;
+// misaligned data; an odd count of 8-bit elements.
 void validate(const Call& call);
 
 struct CallHeader {
@@ -65,7 +72,8 @@ struct CallHeader {
   std::uint8_t reduction = 0;
   std::uint8_t algorithm = 0;
   std::uint32_t racks = 0;    // hash of the partition of two_level
-  std::uint32_t gave_up = 0;  // 1: the sender has given up the call; the rest is as it was
+  std::uint16_t gave_up = 0;  // 1: the sender has given up the call; the rest is as it was
+  std::uint16_t padding = 0;  // elements of each slice that mean nothing
   bool operator==(const CallHeader&) const = default;
 };
 static_assert(sizeof(CallHeader) == 56 && std::has_unique_object_representations_v<CallHeader>);

@@ -30,6 +30,7 @@ Algorithm default_algorithm(Operation operation, int members, Bytes size,
     case Operation::shift:
       return Algorithm::direct;
     case Operation::broadcast:
+    case Operation::reduce:
       if (levels) return Algorithm::two_level;
       return size >= large && members > 2 ? Algorithm::ring : Algorithm::halving_doubling;
     case Operation::all_reduce:

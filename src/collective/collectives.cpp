@@ -49,6 +49,8 @@ collective::Call make_call(collective::Operation operation, const Group& group, 
   call.algorithm = options.algorithm;
   call.racks = positions(options.racks, group);
   call.lane = options.lane;
+  call.channel = options.channel;
+  call.padding = options.padding;
   call.epoch = options.epoch;
   call.bucket = options.bucket;
   call.step = options.step;
@@ -56,9 +58,9 @@ collective::Call make_call(collective::Operation operation, const Group& group, 
   return call;
 }
 
-collective::Call make_broadcast(const Group& group, Rank root, TensorView data,
-                                const CollectiveOptions& options) {
-  collective::Call call = make_call(collective::Operation::broadcast, group, data, options);
+collective::Call make_rooted(collective::Operation operation, const Group& group, Rank root,
+                             TensorView data, const CollectiveOptions& options) {
+  collective::Call call = make_call(operation, group, data, options);
   call.root = group.index_of(root);
   return call;
 }
@@ -93,7 +95,7 @@ void Collectives::State::run(const collective::Call& call, const CollectiveOptio
                 print(call.group));
   collective::validate(call);
   if (is_alone(call)) return run_alone(call, call.group.index_of(engine.rank()));
-  if (call.algorithm == Algorithm::automatic && host.covers(call.group))
+  if (call.algorithm == Algorithm::automatic && call.channel == 0 && host.covers(call.group))
     return host.run(call, after(options.timeout));
   messages.run(call, after(options.timeout));
 }
@@ -130,7 +132,30 @@ void Collectives::all_gather(const Group& group, TensorView data,
 
 void Collectives::broadcast(const Group& group, Rank root, TensorView data,
                             const CollectiveOptions& options) {
-  state_->run(make_broadcast(group, root, data, options), options);
+  state_->run(make_rooted(collective::Operation::broadcast, group, root, data, options), options);
+}
+
+void Collectives::reduce(const Group& group, Rank root, TensorView data,
+                         const CollectiveOptions& options) {
+  state_->run(make_rooted(collective::Operation::reduce, group, root, data, options), options);
+}
+
+void Collectives::all_to_all(const Group& group, const Parts& parts,
+                             const CollectiveOptions& options) {
+  state_->messages.run(make_call(collective::Operation::all_to_all, group, {}, options), parts,
+                       after(options.timeout));
+}
+
+void Collectives::gather(const Group& group, Rank root, const Parts& parts,
+                         const CollectiveOptions& options) {
+  state_->messages.run(make_rooted(collective::Operation::gather, group, root, {}, options), parts,
+                       after(options.timeout));
+}
+
+void Collectives::scatter(const Group& group, Rank root, const Parts& parts,
+                          const CollectiveOptions& options) {
+  state_->messages.run(make_rooted(collective::Operation::scatter, group, root, {}, options), parts,
+                       after(options.timeout));
 }
 
 void Collectives::shift(const Group& group, int places, TensorView data,

@@ -8,30 +8,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <tuple>
 
+#include "collective/notice.h"
 #include "riffle/error.h"
 
 namespace riffle::collective {
 namespace {
 
-constexpr std::uint32_t header_round = 0;
-constexpr std::uint32_t notice_round = 0xffffffff;
 constexpr std::array<std::byte, 1> odd_byte{};
-// For messages about failure, which a peer has sent before or takes at once.
-constexpr Seconds patience{1.0};
 constexpr Seconds short_patience{0.1};
-
-struct Notice {
-  std::int32_t failure = 0;
-  std::int32_t culprit = 0;
-  std::array<char, 504> detail{};
-};
-
-std::string_view text_of(const Notice& notice) {
-  return {notice.detail.data(), strnlen(notice.detail.data(), notice.detail.size())};
-}
 
 }  // namespace
 
@@ -60,7 +46,7 @@ void PatternOperation::check_handshake(const Transfers::Note& note) {
 }
 
 void PatternOperation::compare(int member, CallHeader theirs) {
-  const bool gave_up = std::exchange(theirs.gave_up, 0) != 0;
+  const bool gave_up = std::exchange(theirs.gave_up, std::uint16_t{0}) != 0;
   if (theirs != header_)
     throw_named(CommFailure::mismatch, rank_of(member),
                 fmt::format("it called {}; rank {} called {}", describe(theirs), engine_->rank(),
@@ -78,7 +64,7 @@ void PatternOperation::compare_late_handshake(int member) {
     Request request =
         engine_->receive(rank_of(member), {tags_.channel, tags_.sequence[member], header_round},
                          std::as_writable_bytes(std::span(&theirs, 1)));
-    engine_->wait(request, {.deadline = after(patience), .context = call_.context()});
+    engine_->wait(request, {.deadline = after(notice_patience), .context = call_.context()});
   }
   compare(member, theirs);
 }
@@ -112,8 +98,8 @@ void PatternOperation::throw_what_it_says(int member) {
   Request request =
       engine_->receive(rank_of(member), {tags_.channel, tags_.sequence[member], notice_round},
                        std::as_writable_bytes(std::span(&notice, 1)));
-  engine_->wait(request, {.deadline = after(patience), .context = call_.context()});
-  std::string detail{text_of(notice)};
+  engine_->wait(request, {.deadline = after(notice_patience), .context = call_.context()});
+  std::string detail{notice.text()};
   if (notice.culprit != rank_of(member) && detail.empty())
     detail = fmt::format("as rank {} says", rank_of(member));
   throw_named(static_cast<CommFailure>(notice.failure), notice.culprit, std::move(detail));
@@ -176,9 +162,7 @@ void PatternOperation::give_up(CommFailure failure, Rank culprit,
   try {
     const auto waiting = owed();
     transfers_.cancel();
-    Notice notice{.failure = static_cast<std::int32_t>(failure), .culprit = culprit};
-    std::copy_n(detail.begin(), std::min(detail.size(), notice.detail.size()),
-                notice.detail.begin());
+    const Notice notice(failure, culprit, detail);
     header_.gave_up = 1;
     std::vector<char> told(call_.group.size());
     std::vector<Request> requests;
@@ -196,7 +180,7 @@ void PatternOperation::give_up(CommFailure failure, Rank culprit,
     // Members of one host see a failed rank for themselves; others may hear of it from us alone.
     const bool seen = failure == CommFailure::died || failure == CommFailure::frozen ||
                       failure == CommFailure::absent;
-    finish(requests, after(seen ? short_patience : patience));
+    finish(requests, after(seen ? short_patience : notice_patience));
   } catch (const std::exception&) {
     // Out of memory while failing: the others have their deadlines.
   }

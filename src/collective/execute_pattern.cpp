@@ -49,7 +49,8 @@ PatternOperation::PatternOperation(Engine& engine, ScratchPool& pool, Call call,
       transfers_(engine) {
   const auto [own, sum] = scaling_of(call_, me_);
   own_weight_ = own;
-  scale_ = sum;
+  // On the way to a root sums are not yet complete.
+  scale_ = call_.operation == Operation::reduce && me_ != call_.root ? 1 : sum;
   segments_.resize(static_cast<std::size_t>(std::min(pace.window, plan_.segments())));
   guarded([&] {
     announce();
@@ -198,13 +199,19 @@ void PatternOperation::announce() {
   }
 }
 
+// What follows a held message waits behind it: two ranges of one message have one tag, and order is
+// all that tells them apart.
 void PatternOperation::send_when_begun(const Transfers::Note& note,
                                        std::span<const std::byte> bytes) {
   const Rank to = rank_of(note.member);
   if (expected_[note.member] == Handshake::awaited) {
     std::size_t& early = sent_early_[note.member];
-    const std::size_t most = std::max(eager_, engine_->bytes_on_the_way(to));
-    if (early + bytes.size() > most && !bytes.empty()) return held_.push_back({note, bytes});
+    const std::size_t way = engine_->bytes_on_the_way(to);
+    const std::size_t most = std::max(eager_, way + way / 2);
+    const bool behind = std::ranges::any_of(
+        held_, [&](const Held& each) { return each.note.member == note.member; });
+    if (behind || (early + bytes.size() > most && !bytes.empty()))
+      return held_.push_back({note, bytes});
     early += bytes.size();
   }
   transfers_.add(engine_->send(to, note.tag, bytes), note);
@@ -267,7 +274,8 @@ void PatternOperation::add_up(std::span<const Incoming> operands, double scale) 
     if (total == 0) return;  // nobody's value counts: keep ours
     scale = 1 / total;
   }
-  reduce_into(at(range.begin), inputs, weights, scale, range.count, call_.data.dtype);
+  combine_into(at(range.begin), inputs, {call_.reduction, weights, scale}, range.count,
+               call_.data.dtype);
 }
 
 // --- small things --------------------------------------------------------------------------------

@@ -16,7 +16,8 @@
 // would begin still further apart. So members of a long call tell all whom they will hear from that
 // they have begun (the header below says it), and until a member's word is there it gets only as
 // much as is on the way when the word comes from a member in step: the latency times the rate, as
-// far as the engine knows them, and Pace::eager bytes at least.
+// far as the engine knows them, half as much again for a word that comes a little late, and
+// Pace::eager bytes at least.
 //
 // Failure. A wait ends when any member of the group has failed. Whoever fails for another reason
 // (calls that do not fit, time that is up) tells the members that still wait for it what went

@@ -104,7 +104,7 @@ int shift_target(int member, int places, int members) {
 }
 
 double scale_of(const Call& call) {
-  if (call.reduction == Reduction::sum) return 1;
+  if (call.reduction != Reduction::mean) return 1;
   if (call.weights.empty()) return 1.0 / call.group.size();
   double sum = 0;
   for (const double weight : call.weights) sum += weight;

@@ -37,8 +37,8 @@ void add_up(HostCall& host, const View& view, Slice slice) {
   for (int member = 0; member < host.members(); ++member)
     operands[static_cast<std::size_t>(member)] =
         member == host.self() ? own : host.view(member, view.bytes()) + offset;
-  reduce_into(own, operands, view.call.weights, scale_of(view.call), slice.count,
-              view.call.data.dtype);
+  combine_into(own, operands, {view.call.reduction, view.call.weights, scale_of(view.call)},
+               slice.count, view.call.data.dtype);
 }
 
 void gather(HostCall& host, const View& view) {
@@ -86,12 +86,13 @@ void one_shot(HostCall& host) {
   const View view{call, static_cast<std::size_t>(size_of(call.data.dtype).count)};
   switch (call.operation) {
     case Operation::all_reduce:
+    case Operation::reduce:
     case Operation::reduce_scatter:
       host.post_all(0, fill_slot(host, 0, view.bytes()));
       host.collect_all(0);
       add_up(host, view,
-             call.operation == Operation::all_reduce ? Slice{0, call.data.count}
-                                                     : view.slice(host, host.self()));
+             call.operation == Operation::reduce_scatter ? view.slice(host, host.self())
+                                                         : Slice{0, call.data.count});
       return;
     case Operation::all_gather:
       return gather(host, view);
@@ -103,6 +104,10 @@ void one_shot(HostCall& host) {
       host.post_all(0);
       host.collect_all(0);
       return;
+    case Operation::all_to_all:
+    case Operation::gather:
+    case Operation::scatter:
+      return;  // always messages
   }
 }
 

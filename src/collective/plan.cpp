@@ -4,12 +4,24 @@
 
 #include "pattern/barrier.h"
 #include "pattern/broadcast.h"
+#include "pattern/reduce.h"
 
 namespace riffle::collective {
 namespace {
 
 bool has_single_blocks(const Call& call) {
   return call.algorithm == Algorithm::ring || call.algorithm == Algorithm::direct;
+}
+
+// In blocks. Members may differ, so all of them are asked: all must cut alike.
+std::size_t largest_message(const pattern::Pattern& pattern) {
+  int most = 1;
+  std::vector<pattern::Message> messages;
+  for (const pattern::RoundClass& each : pattern.round_classes())
+    for (int member = 0; member < pattern.members(); ++member)
+      pattern.sends(member, each.round, messages);
+  for (const pattern::Message& message : messages) most = std::max(most, message.count);
+  return static_cast<std::size_t>(most);
 }
 
 }  // namespace
@@ -19,6 +31,8 @@ std::unique_ptr<pattern::Pattern> pattern_of(const Call& call) {
   switch (call.operation) {
     case Operation::broadcast:
       return pattern::make_broadcast_pattern(call.algorithm, n, call.root, call.racks);
+    case Operation::reduce:
+      return pattern::make_reduce_pattern(call.algorithm, n, call.root, call.racks);
     case Operation::barrier:
       return pattern::make_barrier_pattern(call.algorithm, n, call.racks);
     case Operation::all_reduce:
@@ -29,6 +43,10 @@ std::unique_ptr<pattern::Pattern> pattern_of(const Call& call) {
       return pattern::make_pattern(call.algorithm, Collective::all_gather, n);
     case Operation::shift:
       return pattern::make_pattern(call.algorithm, Collective::shift, n, {}, call.places);
+    case Operation::all_to_all:
+    case Operation::gather:
+    case Operation::scatter:
+      break;  // parts.cpp: what members send has no place in a common vector
   }
   return nullptr;
 }
@@ -42,7 +60,9 @@ Plan::Plan(const Call& call, std::size_t piece)
   // A run of several blocks is contiguous only while blocks are whole.
   if (scattered_ && !has_single_blocks(call)) return;
   const std::size_t bytes = count_ * static_cast<std::size_t>(size_of(dtype_).count);
-  const std::size_t segment = piece * static_cast<std::size_t>(pattern_->blocks());
+  if (bytes <= piece) return;
+  const std::size_t segment =
+      piece * static_cast<std::size_t>(pattern_->blocks()) / largest_message(*pattern_);
   segments_ =
       static_cast<int>(std::clamp<std::size_t>((bytes + segment - 1) / segment, 1, 1 << 16));
 }

@@ -21,7 +21,7 @@ using Range = Slice;
 
 class Plan {
  public:
-  // Blocks get pieces of about `piece` bytes per segment.
+  // No message of a segment has much more than `piece` bytes.
   Plan(const Call& call, std::size_t piece);
 
   [[nodiscard]] const pattern::Pattern& pattern() const { return *pattern_; }

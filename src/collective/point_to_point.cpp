@@ -1,14 +1,14 @@
 #include "collective/point_to_point.h"
 
-#include <map>
-
 #include "collective/choice.h"
+#include "collective/parts.h"
 #include "riffle/error.h"
 
 namespace riffle::collective {
 namespace {
 
 constexpr int lanes = 16;
+constexpr std::uint64_t channel_bit = std::uint64_t{1} << 63;  // no lane has it
 
 }  // namespace
 
@@ -21,11 +21,20 @@ PointToPoint::PointToPoint(Engine& engine, const PointToPointOptions& options)
   for (Lane& lane : lanes_) lane.calls.resize(static_cast<std::size_t>(engine.size()));
 }
 
-std::unique_ptr<PatternOperation> PointToPoint::start(Call call, Deadline deadline) {
+void PointToPoint::check(const Call& call) const {
   if (!call.group.contains(engine_->rank()))
     usage_error("{}: rank {} is no member of {}", name_of(call.operation), engine_->rank(),
                 print(call.group));
   validate(call);
+}
+
+void PointToPoint::run(const Call& call, const Collectives::Parts& parts, Deadline deadline) {
+  check(call);
+  exchange_parts(*engine_, call, parts, tags_for(call), deadline);
+}
+
+std::unique_ptr<PatternOperation> PointToPoint::start(Call call, Deadline deadline) {
+  check(call);
   if (call.operation == Operation::barrier) call.data = {};
   const auto hosts = racks_of(call.group);
   const bool far = hosts.size() > 1;
@@ -43,9 +52,16 @@ std::unique_ptr<PatternOperation> PointToPoint::start(Call call, Deadline deadli
                                             std::move(tags), pace, deadline);
 }
 
+PointToPoint::Lane& PointToPoint::lane_of(const Call& call) {
+  if (call.channel == 0) return lanes_[static_cast<std::size_t>(call.lane)];
+  Lane& lane = channels_[call.channel];
+  lane.calls.resize(static_cast<std::size_t>(engine_->size()));
+  return lane;
+}
+
 CallTags PointToPoint::tags_for(const Call& call) {
   const std::scoped_lock lock(mutex_);
-  Lane& lane = lanes_[static_cast<std::size_t>(call.lane)];
+  Lane& lane = lane_of(call);
   if (call.epoch < lane.epoch)
     usage_error("{}: epoch {} after epoch {}", name_of(call.operation), call.epoch, lane.epoch);
   if (call.epoch > lane.epoch) {
@@ -53,8 +69,10 @@ CallTags PointToPoint::tags_for(const Call& call) {
     lane.calls.assign(lane.calls.size(), 0);
   }
   CallTags tags;
-  tags.channel = (static_cast<std::uint64_t>(call.epoch) << 32) |
-                 (static_cast<std::uint64_t>(call.lane) << 16) | 0x7032;  // "p2"
+  tags.channel = call.channel != 0
+                     ? call.channel | channel_bit
+                     : (static_cast<std::uint64_t>(call.epoch) << 32) |
+                           (static_cast<std::uint64_t>(call.lane) << 16) | 0x7032;  // "p2"
   for (const Rank rank : call.group)
     tags.sequence.push_back(lane.calls[static_cast<std::size_t>(rank)]++);
   return tags;

@@ -1,6 +1,7 @@
 // Collectives as point-to-point messages, on any engine and over any list of ranks.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -30,6 +31,8 @@ class PointToPoint {
   std::unique_ptr<PatternOperation> start(Call call, Deadline deadline);
   // Runs a call to its end.
   void run(Call call, Deadline deadline) { start(std::move(call), deadline)->wait(); }
+  // The same for all_to_all, gather and scatter.
+  void run(const Call& call, const Collectives::Parts& parts, Deadline deadline);
 
  private:
   // Calls shared with each rank on one lane in the present epoch.
@@ -38,7 +41,9 @@ class PointToPoint {
     std::vector<std::uint32_t> calls;
   };
 
+  void check(const Call& call) const;
   CallTags tags_for(const Call& call);
+  Lane& lane_of(const Call& call);
   [[nodiscard]] std::vector<std::vector<int>> racks_of(const Group& group) const;
 
   Engine* engine_;
@@ -46,7 +51,8 @@ class PointToPoint {
   std::vector<int> hosts_;  // by rank: a number for its host
   ScratchPool scratch_;
   std::mutex mutex_;
-  std::vector<Lane> lanes_;  // under mutex_
+  std::vector<Lane> lanes_;                 // under mutex_
+  std::map<std::uint64_t, Lane> channels_;  // under mutex_
 };
 
 }  // namespace riffle::collective

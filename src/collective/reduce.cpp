@@ -1,5 +1,6 @@
 #include "collective/reduce.h"
 
+#include "collective/combine.h"
 #include "collective/reduce_kernels.h"
 #include "riffle/error.h"
 
@@ -28,8 +29,10 @@ ReduceKernel kernel_for(const ReduceKernels& kernels, DType dtype) {
       return kernels.f16;
     case DType::bf16:
       return kernels.bf16;
+    default:
+      break;
   }
-  usage_error("no reduction for dtype {}", static_cast<int>(dtype));
+  usage_error("no weighted sum of {}", name_of(dtype));
 }
 
 void run(const ReduceKernels& kernels, std::byte* out, std::span<const std::byte* const> inputs,
@@ -46,6 +49,20 @@ void run(const ReduceKernels& kernels, std::byte* out, std::span<const std::byte
 }
 
 }  // namespace
+
+void combine_into(std::byte* out, std::span<const std::byte* const> inputs, const Combination& how,
+                  std::size_t elements, DType dtype) {
+  const bool sums = how.reduction == Reduction::sum || how.reduction == Reduction::mean;
+  if (sums && !is_integer(dtype))
+    return reduce_into(out, inputs, how.weights, how.scale, elements, dtype);
+  combine_kernel_for(how.reduction, dtype)({.out = out,
+                                            .inputs = inputs.data(),
+                                            .count = inputs.size(),
+                                            .weights = nullptr,
+                                            .scale = 1,
+                                            .begin = 0,
+                                            .end = elements});
+}
 
 void reduce_into(std::byte* out, std::span<const std::byte* const> inputs,
                  std::span<const double> weights_or_empty, double scale, std::size_t elements,

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "riffle/trace.h"
+#include "riffle/collective.h"
 
 namespace riffle::collective {
 
@@ -21,6 +21,17 @@ namespace riffle::collective {
 void reduce_into(std::byte* out, std::span<const std::byte* const> inputs,
                  std::span<const double> weights_or_empty, double scale, std::size_t elements,
                  DType dtype);
+
+struct Combination {
+  Reduction reduction = Reduction::sum;
+  std::span<const double> weights = {};  // of sums and means of floating point
+  double scale = 1;                      // alike
+};
+// Any reduction of any type: sums and means of floating point as above; else out[i] = in0[i] op
+// in1[i] op ..., from left to right, sums and products of integers modulo their size, 16-bit values
+// in f32, rounded once; a NaN wins in min and max. UsageError for what a type has not.
+void combine_into(std::byte* out, std::span<const std::byte* const> inputs, const Combination& how,
+                  std::size_t elements, DType dtype);
 
 // values *= scale, in place.
 void scale_in_place(std::byte* values, double scale, std::size_t elements, DType dtype);

@@ -1,5 +1,6 @@
-// The small helpers of collective.h: who owns which part, and names for groups.
+// The small helpers of collective.h: who owns which part, names of reductions and of groups.
 #include <algorithm>
+#include <array>
 
 #include "riffle/collective.h"
 
@@ -11,6 +12,12 @@ TensorView tensor_view(std::span<float> values) {
 
 TensorView tensor_view(std::span<double> values) {
   return {reinterpret_cast<std::byte*>(values.data()), values.size(), DType::f64};
+}
+
+std::string_view name_of(Reduction reduction) {
+  constexpr std::array<std::string_view, 8> names{"sum", "mean",    "product", "min",
+                                                  "max", "bit_and", "bit_or",  "bit_xor"};
+  return names.at(static_cast<std::size_t>(reduction));
 }
 
 Slice slice_of(std::size_t count, DType dtype, int members, int index) {

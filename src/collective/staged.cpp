@@ -171,8 +171,9 @@ class Scattered : Stage {
       for (int member = 0; member < host_.members(); ++member)
         operands[static_cast<std::size_t>(member)] =
             member == host_.self() ? own.data : slot(member, chunk) + own.at;
-      reduce_into(own.data, operands, host_.call().weights, scale_of(host_.call()), own.count,
-                  data_.dtype);
+      combine_into(own.data, operands,
+                   {host_.call().reduction, host_.call().weights, scale_of(host_.call())},
+                   own.count, data_.dtype);
       if (shares) Stage::copy_in(slot(host_.self(), chunk) + own.at, own.data, own.bytes);
     }
     advance(&LaneArea::reduced, chunk + 1);

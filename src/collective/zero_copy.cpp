@@ -56,7 +56,8 @@ void InPlace::add_up(bool share) {
     const std::size_t count = std::min(block, own.begin + own.count - at);
     for (std::size_t m = 0; m < members; ++m) operands[m] = all[m] + at * size_;
     std::byte* out = data_.data + at * size_;
-    reduce_into(out, operands, host_.call().weights, scale, count, data_.dtype);
+    combine_into(out, operands, {host_.call().reduction, host_.call().weights, scale}, count,
+                 data_.dtype);
     if (!share) continue;
     for (std::size_t m = 0; m < members; ++m)
       if (static_cast<int>(m) != host_.self()) std::memcpy(all[m] + at * size_, out, count * size_);
@@ -91,7 +92,7 @@ void zero_copy(HostCall& host) {
   if (call.operation == Operation::all_gather)
     work.gather();
   else
-    work.add_up(call.operation == Operation::all_reduce);
+    work.add_up(call.operation != Operation::reduce_scatter);
   host.post_all(1);
   host.collect_all(1);
 }

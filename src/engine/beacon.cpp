@@ -36,6 +36,8 @@ Beacon::Beacon(Rank self, const std::string& address, std::uint64_t session)
     usage_error("cannot open a heartbeat port on {}: {}", address, std::strerror(errno));
   const int on = 1;  // a host's word that nobody listens comes back
   setsockopt(socket_.get(), IPPROTO_IP, IP_RECVERR, &on, sizeof on);
+  const int ahead = 6;  // "interactive": where the host's queue has bands, ahead of bulk data
+  setsockopt(socket_.get(), SOL_SOCKET, SO_PRIORITY, &ahead, sizeof ahead);
 }
 
 std::string Beacon::address() const {

@@ -62,6 +62,7 @@ HybridEngine::HybridEngine(HybridWorld world)
       Mailbox::Callbacks{
           .wake = [this](Rank rank) { wake(rank); },
           .failed = [this](Rank rank) { return failure(rank).has_value(); },
+          .heard = [this](Rank rank) { liveness_->mark_heard(rank); },
           .left = [this](Rank rank, Rank culprit) { liveness_->mark_left(rank, culprit); },
           .lost = [this](Rank rank) { liveness_->mark_failed(rank, CommFailure::died); }});
   if (world_.network == nullptr) return;

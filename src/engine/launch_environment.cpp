@@ -53,6 +53,7 @@ constexpr EnvironmentVariable variables[] = {
     {"RIFFLE_JOB", "ours: name of the job, instead of the launcher's"},
     {"RIFFLE_FAILURE_TIMEOUT", "ours: how long a rank may be silent, \"10s\", before it is failed"},
     {"RIFFLE_PROFILE", "ours: file for rank 0's trace, set by riffle profile"},
+    {"RIFFLE_RACE", "ours: what a worker of riffle race shall do, a file of JSON"},
     {"RIFFLE_PROFILE_STEPS", "ours: how many steps it is measured over, 20 by default"},
     {"RIFFLE_LAUNCHER", "ours: set by a launcher that runs the store itself"},
     {"RIFFLE_MACHINE_RANKS", "ours: ranks that share this machine's cores, as a lab's hosts do"},

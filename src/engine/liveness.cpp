@@ -17,7 +17,7 @@ namespace riffle::engine {
 namespace {
 
 // A peer that has not answered by then learns from our silence.
-constexpr auto longest_goodbye = std::chrono::milliseconds(500);
+constexpr auto goodbye_to_neighbours = std::chrono::milliseconds(500);
 
 int open_pidfd(int pid) {
   return pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
@@ -55,12 +55,11 @@ Liveness::Liveness(Rank self, std::vector<SegmentHeader*> headers, const std::ve
       failed_[r].store(static_cast<std::uint8_t>(CommFailure::died));
   }
   if (beacon_ != nullptr) {
-    // Many peers are told less often. Five packets of a timeout may still get lost, and a peer that
-    // has ended is asked for soon enough to be missed in time.
-    const Seconds longest = std::min<Seconds>(options_.failure_timeout / 5, milliseconds(200));
-    const double most = longest / options_.heartbeat_interval;
-    const double wanted = beacon_->peers() / 8.0;
-    beats_between_beacons_ = std::max(1, static_cast<int>(std::min(most, wanted)));
+    // Ten packets of a timeout may get lost, and a peer that has ended and has no connection to us
+    // is asked for soon enough to be missed in time. More would only take cores and the link's
+    // queue.
+    const Seconds apart = std::min<Seconds>(options_.failure_timeout / 10, milliseconds(250));
+    beats_between_beacons_ = std::max(1, static_cast<int>(apart / options_.heartbeat_interval));
   }
   stop_fd_ = eventfd(0, EFD_CLOEXEC);
   RIFFLE_CHECK(stop_fd_ >= 0);
@@ -77,7 +76,7 @@ void Liveness::stop() {
 
 void Liveness::leave() {
   stop();
-  if (beacon_ != nullptr) beacon_->leave(Clock::now() + longest_goodbye);
+  if (beacon_ != nullptr) beacon_->leave(Clock::now() + goodbye_to_neighbours);
 }
 
 Liveness::~Liveness() {
@@ -114,6 +113,10 @@ std::string Liveness::detail(Rank rank) const {
   if (failure(rank) == CommFailure::frozen)
     return fmt::format("no heartbeat for {}", print(options_.failure_timeout));
   return "";
+}
+
+void Liveness::mark_heard(Rank rank) {
+  headers_[static_cast<std::size_t>(rank)]->beats.fetch_add(1, std::memory_order_release);
 }
 
 void Liveness::mark_failed(Rank rank, CommFailure failure) {
@@ -153,7 +156,10 @@ void Liveness::run() {
     last = now;
     if (headers_[static_cast<std::size_t>(self_)]->fenced.load(std::memory_order_acquire) != 0)
       found |= declare(self_, CommFailure::aborted);
-    if (found) on_failure_();
+    if (!found) continue;
+    // Whom we no longer hear learns that first, before our calls give up and blame it elsewhere.
+    if (beacon_ != nullptr && !frozen_.load()) beacon_->beat();
+    on_failure_();
   }
 }
 

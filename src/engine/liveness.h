@@ -36,6 +36,8 @@ class Liveness {
   // What is known beyond the kind, for the error.
   [[nodiscard]] std::string detail(Rank rank) const;
   void mark_failed(Rank rank, CommFailure failure);
+  // Something has come from a rank of another host: who sends is alive, however full the way is.
+  void mark_heard(Rank rank);
   // A rank of another host has closed its engine in good order, having found `culprit` failed (-1:
   // nobody).
   void mark_left(Rank rank, Rank culprit);

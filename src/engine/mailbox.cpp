@@ -335,7 +335,7 @@ void Mailbox::push_network(Rank to, Wire& wire) {
     const auto out = next_in_turn(wire);
     const Chunk chunk{.tag = out->tag, .bytes = out->data.size(), .offset = out->sent};
     const auto piece = out->data.subspan(
-        out->sent, std::min(out->data.size() - out->sent, network_->chunk_bytes()));
+        out->sent, std::min(out->data.size() - out->sent, network_->chunk_bytes(to)));
     out->sent += piece.size();
     const bool last = out->sent == out->data.size();
     const std::uint64_t id = out->id;
@@ -383,6 +383,7 @@ void Mailbox::arrived(Rank from, const Chunk& chunk, std::size_t bytes) {
   const auto found = messages.find(chunk.tag);
   Message& message = *found->second;
   message.arrived += bytes;
+  callbacks_.heard(from);
   if (message.arrived < message.bytes) return;
   finish(message);
   messages.erase(found);

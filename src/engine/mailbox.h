@@ -34,8 +34,9 @@ class Mailbox final : private Network::Events {
     std::function<void(Rank)> wake;
     // Whether a rank has failed.
     std::function<bool(Rank)> failed;
-    // What the network says of a rank: that it has left in good order, and whom it had found failed
-    // (-1: nobody); that it is gone.
+    // What the network says of a rank: that it has been heard; that it has left in good order, and
+    // whom it had found failed (-1: nobody); that it is gone.
+    std::function<void(Rank)> heard = [](Rank) {};
     std::function<void(Rank, Rank)> left = [](Rank, Rank) {};
     std::function<void(Rank)> lost = [](Rank) {};
   };

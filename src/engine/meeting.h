@@ -5,12 +5,15 @@
 #include <vector>
 
 #include "riffle/make_engine.h"
+#include "riffle/store.h"
 
 namespace riffle::engine {
 
 class Meeting {
  public:
   explicit Meeting(const NetworkEngineOptions& options);
+
+  [[nodiscard]] StoreAddress address() const { return place().address(); }
 
   // Tells all something and returns what all have told, by rank. `topic` is another for every call.
   // CommError (absent) names the first rank that is missing at the deadline.
@@ -24,7 +27,26 @@ class Meeting {
   [[nodiscard]] std::string key(const std::string& topic, Rank rank) const;
   std::string hear(const std::string& topic, Rank rank);
 
+  // A store as a place.
+  class AtStore final : public MeetingPlace {
+   public:
+    explicit AtStore(Store* store) : store_(store) {}
+    void set(const std::string& key, const std::string& value, Deadline deadline) override {
+      store_->set(key, value, deadline);
+    }
+    std::string wait(const std::string& key, Deadline deadline) override {
+      return store_->wait(key, deadline);
+    }
+    [[nodiscard]] StoreAddress address() const override { return store_->address(); }
+
+   private:
+    Store* store_;
+  };
+  [[nodiscard]] MeetingPlace& place() const { return *place_; }
+
   const NetworkEngineOptions& options_;
+  AtStore store_;
+  MeetingPlace* place_;
   Deadline deadline_;
 };
 

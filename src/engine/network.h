@@ -51,8 +51,8 @@ class Network {
   // Before any other call: by rank, empty for ranks that are not reached this way; not ourselves.
   virtual void open(std::vector<std::string> addresses, Events& events) = 0;
 
-  // Chunks may be this large.
-  [[nodiscard]] virtual std::size_t chunk_bytes() const = 0;
+  // Chunks for this rank may be this large at present.
+  [[nodiscard]] virtual std::size_t chunk_bytes(Rank to) const = 0;
   // Whether a chunk may be sent now.
   [[nodiscard]] virtual bool has_room(Rank to) const = 0;
   // Starts to send; connects on first use. `data` must stay until Events::sent(request), which may
@@ -66,8 +66,9 @@ class Network {
   virtual bool progress() = 0;
   // Cuts the connection: afterwards nothing touches what was being sent.
   virtual void abandon(Rank peer) = 0;
-  // Says goodbye to all we are connected to, after everything sent so far, and waits until they
-  // have it, are gone or have failed. `culprit` is a rank that we have found failed, or -1.
+  // Says goodbye to all who are connected to us or we to them, after everything sent so far, and
+  // waits until they have it, are gone or have failed. `culprit` is a rank that we have found
+  // failed, or -1.
   virtual void leave(Rank culprit, Deadline deadline, const std::function<bool(Rank)>& failed) = 0;
 
   // Readable when there is something to do, from the moment arm() returned true.

@@ -83,7 +83,8 @@ void check(const NetworkEngineOptions& options) {
   if (options.rank < 0 || options.rank >= options.size)
     usage_error("engine: rank {} is outside a world of {}", options.rank, options.size);
   if (options.job.empty()) usage_error("engine: the job needs a name");
-  if (options.store == nullptr) usage_error("engine: the ranks need a store to meet at");
+  if (options.store == nullptr && options.place == nullptr)
+    usage_error("engine: the ranks need a store to meet at");
 }
 
 std::vector<Introduction> introduce(engine::Meeting& meeting, const NetworkEngineOptions& options) {
@@ -177,7 +178,7 @@ std::unique_ptr<Engine> make_network_engine(const NetworkEngineOptions& options)
   world.name = "shm";
   if (far) {
     const engine::Interface interface =
-        engine::find_interface(options.interface, options.store->address());
+        engine::find_interface(options.interface, meeting.address());
     check_reaches_others(interface, hosts, options);
     const std::uint64_t session =
         session_of(meeting.follow("session", options.rank == 0 ? make_token() : ""));

@@ -1,5 +1,7 @@
 #include "lab/emulated_compute.h"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,13 +17,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Nanoseconds clock_now() {
-  return Clock::now().time_since_epoch().count();
-}
-
-// A caller that comes back so soon has not waited for anything: sleeping too long for the last
-// layer is made up for by the next.
-constexpr Nanoseconds at_once = 100'000;
+// A caller that comes back so soon has not waited for a network, only for a core that workers
+// share: sleeping too long for the last layer is made up for by the next.
+constexpr Nanoseconds at_once = 1'000'000;
+// The kernel may join timers that are so close, and does that by letting all but the last wait.
+constexpr unsigned long timer_slack = 1'000;
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -51,7 +51,9 @@ Trace shrunk(Trace trace, double shrink) {
 
 EmulatedCompute::EmulatedCompute(const Trace& trace, const LabEnvironment& environment, int host,
                                  std::uint64_t seed)
-    : trace_(trace), environment_(environment), host_(host), seed_(seed) {}
+    : trace_(trace), environment_(environment), host_(host), seed_(seed) {
+  prctl(PR_SET_TIMERSLACK, timer_slack);
+}
 
 double EmulatedCompute::slowness(Nanoseconds now) const {
   double slow = environment_.cluster.workers[static_cast<std::size_t>(host_)].slow;

@@ -31,6 +31,7 @@ Trace shrunk(Trace trace, double shrink);
 
 class EmulatedCompute {
  public:
+  // For the thread that makes it: its sleeps end on time from then on.
   EmulatedCompute(const Trace& trace, const LabEnvironment& environment, int host,
                   std::uint64_t seed = 1);
 

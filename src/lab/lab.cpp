@@ -9,14 +9,6 @@
 
 namespace riffle::lab {
 
-namespace {
-
-Nanoseconds clock_now() {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
-}
-
-}  // namespace
-
 Lab::Lab(const LabOptions& options)
     : options_(options),
       cluster_(model::slowed_down(options.cluster, options.dilate, options.shrink)),

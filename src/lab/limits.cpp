@@ -23,6 +23,10 @@ constexpr Seconds latency_per_host = microseconds(100);  // on each core
 // What hosts may send together, payload, for each core: half of what the switch moved while nobody
 // computed.
 constexpr double bytes_per_core = 500e6;
+// What models may take of a machine's memory, all workers together. A worker has its weights,
+// gradients, what travels and a snapshot of it.
+constexpr double most_memory = 1e9;
+constexpr double copies_of_a_model = 4;
 
 struct Need {
   double dilation = 1;
@@ -76,6 +80,17 @@ Need need_of(const Cluster& cluster, double shrink, const Machine& machine) {
 
 double least_dilation(const Cluster& cluster, double shrink, const Machine& machine) {
   return rounded_up(need_of(cluster, shrink, machine).dilation);
+}
+
+Scale least_scale(const Cluster& cluster, Bytes model, std::optional<double> dilate,
+                  std::optional<double> shrink, const Machine& machine) {
+  const double lone = dilate.value_or(rounded_up(latency_need(cluster, machine).dilation));
+  if (!shrink) {
+    const double held = static_cast<double>(model.count) * copies_of_a_model * cluster.size();
+    shrink = rounded_up(
+        std::max(held / most_memory, bandwidth_need(cluster, 1, machine).dilation / lone));
+  }
+  return {dilate.value_or(least_dilation(cluster, *shrink, machine)), *shrink};
 }
 
 void refuse_what_cannot_be(const Cluster& cluster, double dilate, double shrink,

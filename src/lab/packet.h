@@ -2,6 +2,7 @@
 // packets of the wire ("segments") in one piece.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,6 +13,9 @@ namespace riffle::lab {
 
 // Time of the switch: nanoseconds of the steady clock.
 using Nanoseconds = std::int64_t;
+inline Nanoseconds clock_now() {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
 
 // Hosts have the addresses of the benchmark range 198.18.0.0/15, from .0.1 on.
 constexpr std::uint32_t first_address = 0xC6120001;  // 198.18.0.1

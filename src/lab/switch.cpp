@@ -37,10 +37,6 @@ constexpr Nanoseconds longest_sleep = 200'000'000;
 // packet would cost more than the packet.
 constexpr Nanoseconds publish_every = 1'000'000;
 
-Nanoseconds clock_now() {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
-}
-
 Nanoseconds shortest_latency(const Wiring& wiring) {
   Nanoseconds shortest = Fabric::never;
   for (const auto& path : wiring.paths) {
@@ -97,7 +93,7 @@ class Loop {
   void read_from(int host) {
     for (int i = 0; i < most_reads; ++i) {
       const ssize_t got =
-          read(watched_[static_cast<std::size_t>(host)].fd, buffer_.data(), buffer_.size());
+          ::read(watched_[static_cast<std::size_t>(host)].fd, buffer_.data(), buffer_.size());
       if (got <= 0) return;
       Packet packet;
       packet.from = host;
@@ -113,7 +109,7 @@ class Loop {
 
   void write_to(const Packet& packet, Nanoseconds due) {
     const int device = watched_[static_cast<std::size_t>(packet.to)].fd;
-    static_cast<void>(!write(device, packet.bytes.data(), packet.bytes.size()));
+    static_cast<void>(!::write(device, packet.bytes.data(), packet.bytes.size()));
     report_.delivered.fetch_add(1, std::memory_order_relaxed);
     if (clock_now() - due > late_) report_.late.fetch_add(1, std::memory_order_relaxed);
   }
@@ -192,7 +188,7 @@ void ask_for_exact_time() {
   sched_setscheduler(0, SCHED_FIFO, &high);
   const int latency = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);  // held until we end
   const std::int32_t none = 0;
-  static_cast<void>(!write(latency, &none, sizeof none));
+  static_cast<void>(!::write(latency, &none, sizeof none));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ namespace riffle::lab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::uint16_t port = 7000;
+constexpr std::uint16_t transfer_port = 7000;
 constexpr Seconds patience{60};
 
 // What had arrived when the window began and when it ended, and when that was seen.
@@ -45,10 +45,6 @@ struct Shared {
   Result& result(std::size_t flow) { return reinterpret_cast<Result*>(this + 1)[flow]; }
 };
 
-Nanoseconds clock_now() {
-  return Clock::now().time_since_epoch().count();
-}
-
 void must(bool done, const char* what) {
   if (!done) throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
 }
@@ -65,7 +61,7 @@ void meet(std::atomic<int>& ready, int all) {
 sockaddr_in address(int host) {
   sockaddr_in result{};
   result.sin_family = AF_INET;
-  result.sin_port = htons(port);
+  result.sin_port = htons(transfer_port);
   result.sin_addr.s_addr = htonl(first_address + static_cast<std::uint32_t>(host));
   return result;
 }

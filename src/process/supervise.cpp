@@ -118,6 +118,7 @@ class Supervisor {
   }
 
   void show(Stream stream, int rank, std::string_view line) {
+    if (options_.line) return options_.line(rank, stream == TerminalOutput::standard_error, line);
     const auto width = std::to_string(options_.environments.size() - 1).size();
     const std::string prefix = fmt::format("[{:>{}}] ", rank, width);
     constexpr int colours = 6;  // red to cyan
@@ -148,7 +149,7 @@ class Supervisor {
             polled.push_back({.fd = source.pipe.get(), .events = POLLIN, .revents = 0});
           }
     const std::size_t fixed = polled.size() - sources.size();
-    poll(polled.data(), polled.size(), until_kill());
+    poll(polled.data(), polled.size(), longest_wait());
 
     if (polled[0].revents != 0) take_signals();
     if (polled[1].revents != 0) hurry();
@@ -156,8 +157,23 @@ class Supervisor {
     output_.write_some(TerminalOutput::standard_error, polled[3].revents);
     for (std::size_t i = 0; i < sources.size(); ++i)
       if (polled[fixed + i].revents != 0) sources[i]->read_some();
-    if (output_.closed()) end_workers({.exit_code = 128 + SIGPIPE, .reason = ""});
+    if (output_.closed()) end_workers({.exit_code = 128 + SIGPIPE, .reason = "", .line = ""});
     if (kill_at_ && Clock::now() >= *kill_at_) send_all(SIGKILL);
+    watch();
+  }
+
+  void watch() {
+    if (!options_.watch || Clock::now() < next_watch_) return;
+    next_watch_ = Clock::now() + options_.watch_every;
+    const std::string why = options_.watch();
+    if (!why.empty()) end_workers({.exit_code = 1, .reason = why, .line = why});
+  }
+
+  [[nodiscard]] int longest_wait() const {
+    const int limit = until_kill();
+    if (!options_.watch) return limit;
+    const int every = static_cast<int>(options_.watch_every.count());
+    return limit < 0 ? every : std::min(limit, every);
   }
 
   [[nodiscard]] int until_kill() const {
@@ -184,13 +200,13 @@ class Supervisor {
   void interrupt(int number) {
     interrupted_ = true;
     hurry_ = running() == 0;  // all that is left is a reader who does not read
-    end_workers(
-        {.exit_code = 128 + number, .reason = fmt::format("ended by SIG{}", sigabbrev_np(number))});
+    const std::string why = fmt::format("ended by SIG{}", sigabbrev_np(number));
+    end_workers({.exit_code = 128 + number, .reason = why, .line = why, .interrupted = true});
   }
 
   void hurry() {
     hurry_ = true;
-    end_workers({.exit_code = 128 + SIGKILL, .reason = ""});
+    end_workers({.exit_code = 128 + SIGKILL, .reason = "", .line = "ended", .interrupted = true});
     send_all(SIGKILL);
   }
 
@@ -225,10 +241,15 @@ class Supervisor {
     }
     if (first == nullptr || kill_at_) return;
     std::string reason = how_it_ended(first->rank, first_status);
+    const std::string short_reason =
+        WIFSIGNALED(first_status) || first->last_lines.empty()
+            ? reason
+            : fmt::format("rank {}: {}", first->rank, first->last_lines.back());
     if (workers_.size() > 1) reason += "; the others were ended";
     if (!first->last_lines.empty()) reason += ". Its last lines on standard error:";
     for (const std::string& line : first->last_lines) reason += "\n  " + line;
-    end_workers({.exit_code = code_of(first_status), .reason = std::move(reason)});
+    end_workers(
+        {.exit_code = code_of(first_status), .reason = std::move(reason), .line = short_reason});
   }
 
   // What has arrived; bounded, for whoever holds the other end may still write.
@@ -242,6 +263,7 @@ class Supervisor {
   TerminalOutput output_;
   Outcome outcome_;
   std::optional<Clock::time_point> kill_at_;  // set: the workers have been told to end
+  Clock::time_point next_watch_{};
   bool interrupted_ = false;
   bool hurry_ = false;
 };

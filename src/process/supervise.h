@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace riffle::process {
@@ -19,6 +20,11 @@ struct SuperviseOptions {
   std::chrono::milliseconds grace{5000};
   // Readable when whoever we work for is gone: then everything ends at once. -1: nobody.
   int lifeline = -1;
+  // Receives the lines of the workers instead of our own standard output and error.
+  std::function<void(int rank, bool error, std::string_view line)> line = {};
+  // Called about so often while workers run. What it returns, if anything, is why they shall end.
+  std::function<std::string()> watch = {};
+  std::chrono::milliseconds watch_every{100};
 };
 
 struct Outcome {
@@ -26,6 +32,10 @@ struct Outcome {
   int exit_code = 0;
   // Why not 0: who failed first, how, and its last lines on standard error. To be shown last.
   std::string reason;
+  // The same in one line: "rank 3: its last line", or how it ended where it has said nothing.
+  std::string line;
+  // Somebody wanted it: a signal to us, not a worker that failed.
+  bool interrupted = false;
 };
 
 // Returns when all workers and everything they started have ended, and all output is written or

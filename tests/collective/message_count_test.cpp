@@ -7,25 +7,22 @@
 
 #include "collective/plan.h"
 #include "collective/point_to_point.h"
+#include "support/passing_engine.h"
 #include "support/ranks.h"
 #include "support/values.h"
 
 namespace riffle::collective {
 namespace {
 
-// Passes everything on and counts what is sent, headers apart.
-class CountingEngine : public Engine {
+// Counts what is sent, headers apart.
+class CountingEngine : public test::PassingEngine {
  public:
-  explicit CountingEngine(Engine& inner) : inner_(&inner) {}
+  using PassingEngine::PassingEngine;
 
   std::atomic<std::size_t> messages = 0;
   std::atomic<std::size_t> bytes = 0;
   std::atomic<std::size_t> headers = 0;
 
-  [[nodiscard]] std::string_view name() const override { return inner_->name(); }
-  [[nodiscard]] Rank rank() const override { return inner_->rank(); }
-  [[nodiscard]] int size() const override { return inner_->size(); }
-  [[nodiscard]] const std::string& host(Rank rank) const override { return inner_->host(rank); }
   [[nodiscard]] Request send(Rank to, Tag tag, std::span<const std::byte> data) override {
     if (tag.round == 0) {
       ++headers;
@@ -33,31 +30,8 @@ class CountingEngine : public Engine {
       ++messages;
       bytes += data.size();
     }
-    return inner_->send(to, tag, data);
+    return PassingEngine::send(to, tag, data);
   }
-  [[nodiscard]] Request receive(Rank from, Tag tag, std::span<std::byte> data) override {
-    return inner_->receive(from, tag, data);
-  }
-  bool test(Request& request) override { return inner_->test(request); }
-  void wait(Request& request, const Wait& how) override { inner_->wait(request, how); }
-  std::size_t wait_any(std::span<Request> requests, const Wait& how) override {
-    return inner_->wait_any(requests, how);
-  }
-  void await_any(std::span<const Request> requests, const Wait& how) override {
-    inner_->await_any(requests, how);
-  }
-  void cancel(Request& request) noexcept override { inner_->cancel(request); }
-  [[nodiscard]] Buffer allocate(std::size_t size) override { return inner_->allocate(size); }
-  [[nodiscard]] HostMemory* host_memory() override { return inner_->host_memory(); }
-  [[nodiscard]] std::optional<CommFailure> failure(Rank rank) const override {
-    return inner_->failure(rank);
-  }
-  void mark_failed(Rank rank, CommFailure failure) override { inner_->mark_failed(rank, failure); }
-
- private:
-  void release(std::span<std::byte>) noexcept override {}  // buffers are the inner engine's
-
-  Engine* inner_;
 };
 
 struct Count {

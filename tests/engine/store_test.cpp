@@ -35,7 +35,7 @@ class StoreTest : public testing::Test {
   [[nodiscard]] StoreOptions options() const {
     return {.address = server->address(), .token = "secret", .connect_timeout = plenty};
   }
-  Descriptor connect() const {
+  [[nodiscard]] Descriptor connect() const {
     std::string problem;
     Descriptor socket = store::connect_to(server->address(), after(plenty), problem);
     EXPECT_TRUE(socket.valid()) << problem;

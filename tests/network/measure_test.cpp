@@ -21,8 +21,10 @@ TEST(Measure, FindsTheLatencyBetweenHostsAndTellsAll) {
             .fit.cluster;
     EXPECT_EQ(cluster.size(), world.size());
     EXPECT_LT(cluster.latency(0, 1), milliseconds(3));
+    // The lab takes what moving a packet usually costs off every latency, so the shortest of many
+    // trips may be a little under it.
     for (const Rank far : {2, 3, 4, 5}) {
-      EXPECT_GT(cluster.latency(0, far), Seconds(one_way)) << print(cluster);
+      EXPECT_GT(cluster.latency(0, far), 0.98 * Seconds(one_way)) << print(cluster);
       EXPECT_LT(cluster.latency(0, far), 1.5 * Seconds(one_way)) << print(cluster);
     }
     // Who chose differently would get a mismatch here.

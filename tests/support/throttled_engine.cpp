@@ -29,7 +29,7 @@ Request ThrottledEngine::send(Rank to, Tag tag, std::span<const std::byte> data)
     const Seconds time = throttle_.of(rank(), to) * (1 + throttle_.jitter() * random.uniform(0, 1));
     if (time > Seconds{}) std::this_thread::sleep_for(time);
   }
-  return below_.send(to, tag, data);
+  return PassingEngine::send(to, tag, data);
 }
 
 }  // namespace riffle::test

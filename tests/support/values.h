@@ -23,7 +23,7 @@ inline double rounding(DType dtype) {
       return 0x1p-53;
     case DType::f16:
       return 0x1p-11;
-    case DType::bf16:
+    default:  // bf16; these tests have no integers
       return 0x1p-8;
   }
   return 1;
@@ -49,7 +49,7 @@ class Values {
         return get<double>(i);
       case DType::f16:
         return collective::widen_f16(get<std::uint16_t>(i));
-      case DType::bf16:
+      default:  // bf16; these tests have no integers
         return collective::widen_bf16(get<std::uint16_t>(i));
     }
     return 0;
@@ -62,7 +62,7 @@ class Values {
         return put(i, value);
       case DType::f16:
         return put(i, collective::narrow_f16(static_cast<float>(value)));
-      case DType::bf16:
+      default:  // bf16; these tests have no integers
         return put(i, collective::narrow_bf16(static_cast<float>(value)));
     }
   }

@@ -34,5 +34,8 @@ static_assert(sizeof(Frame) == 48);
 constexpr char farewell_byte = 'f';
 
 constexpr std::size_t tcp_chunk_bytes = std::size_t{128} << 10;
+// Where several connections carry one stream: frames are taken in order, so a long one on a slow
+// connection would hold up the others.
+constexpr std::size_t tcp_shared_chunk_bytes = std::size_t{32} << 10;
 
 }  // namespace riffle::engine

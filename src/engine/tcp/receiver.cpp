@@ -52,7 +52,7 @@ TcpReceiver::State TcpReceiver::read_frame(Frame& frame) {
     const State state = fill(sizeof frame);
     if (state != State::ready) return state;
     take(reinterpret_cast<std::byte*>(&frame_.emplace()), sizeof frame);
-    if (frame_->bytes > tcp_chunk_bytes) return State::gone;
+    if (frame_->bytes > tcp_chunk_bytes || frame_->kind > FrameKind::goodbye) return State::gone;
   }
   frame = *frame_;
   return State::ready;

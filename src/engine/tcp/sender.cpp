@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "engine/ipv4.h"
 
@@ -18,6 +19,7 @@ namespace {
 // overtaken, and a message counts as sent when it has all of it.
 constexpr Seconds taken_ahead = milliseconds(2);
 constexpr int least_taken = 64 << 10;
+constexpr int least_taken_shared = 16 << 10;
 constexpr int most_taken = 4 << 20;
 // Frames between two looks at what the kernel knows of the way.
 constexpr int look_every = 16;
@@ -26,8 +28,7 @@ constexpr int look_every = 16;
 
 TcpSender::TcpSender(const std::string& address, const Hello& hello)
     : socket_(new_tcp_socket()), hello_(hello) {
-  const int most = least_taken * 2;
-  setsockopt(socket_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
+  let_the_kernel_take(least_taken * 2);
   const sockaddr_in to = ipv4_address(address, "data address");
   // An error shows when we write.
   static_cast<void>(connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to));
@@ -94,9 +95,17 @@ void TcpSender::look_at_the_kernel() {
   const auto rate = static_cast<double>(info.tcpi_delivery_rate);
   constexpr double fading = 0.98;
   rate_ = std::max(rate, info.tcpi_delivery_rate_app_limited != 0 ? rate_ : fading * rate_);
-  const int most = std::clamp(static_cast<int>(std::min(rate_ * taken_ahead.count(), 1e9)),
-                              least_taken, most_taken);
-  setsockopt(socket_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
+  const auto ahead = static_cast<int>(std::min(rate_ * taken_ahead.count(), 1e9));
+  let_the_kernel_take(std::clamp(ahead, shares_ ? least_taken_shared : least_taken, most_taken));
+}
+
+void TcpSender::let_the_kernel_take(int bytes) const {
+  setsockopt(socket_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
+void TcpSender::share() {
+  if (std::exchange(shares_, true)) return;
+  let_the_kernel_take(least_taken_shared);
 }
 
 TcpSender::Word TcpSender::listen() {

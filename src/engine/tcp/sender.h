@@ -20,8 +20,12 @@ class TcpSender {
 
   [[nodiscard]] int fd() const { return socket_.get(); }
   // Whether another frame may come: little waits here, so that much is never ahead of its turn.
-  [[nodiscard]] bool has_room() const { return queue_.size() < most_waiting; }
+  [[nodiscard]] bool has_room() const { return queue_.size() < (shares_ ? 1 : most_waiting); }
+  [[nodiscard]] bool is_connected() const { return connected_; }
   [[nodiscard]] bool has_work() const { return !queue_.empty() || !connected_; }
+  // It carries a stream together with others: what one has taken and cannot send yet holds up the
+  // frames of all, so that it takes as little as possible ahead.
+  void share();
   // `request` is told to the function of write() when its bytes are with the kernel.
   void push(const Frame& frame, std::span<const std::byte> data, std::uint64_t request,
             std::shared_ptr<const void> keep);
@@ -47,11 +51,13 @@ class TcpSender {
   };
   void advance(std::size_t bytes, const std::function<void(std::uint64_t)>& sent);
   void look_at_the_kernel();
+  void let_the_kernel_take(int bytes) const;
 
   Descriptor socket_;
   Hello hello_;
   std::size_t hello_sent_ = 0;
   bool connected_ = false;
+  bool shares_ = false;
   std::deque<Waiting> queue_;
   std::size_t front_sent_ = 0;  // of the front's frame and data
   int until_look_ = 1;          // frames

@@ -17,7 +17,8 @@ namespace {
 constexpr int events_at_a_time = 32;
 // Of one connection, before others are looked at again.
 constexpr std::size_t most_at_a_time = std::size_t{512} << 10;
-// A stranger who says nothing costs a descriptor; more of them than this are too many.
+// A stranger who says nothing costs a descriptor; more of them than this, beside one for each peer
+// that may be about to say who it is, are too many.
 constexpr std::size_t most_strangers = 128;
 // A kernel lets a connection have 6 MB of receive buffer by default, of which half is window. A way
 // of 1 Gbps (what a slow network may have) that takes longer than this window is filled by several.
@@ -62,6 +63,12 @@ void TcpNetwork::watch(int fd, std::uint32_t events, void* who, int operation) c
   RIFFLE_CHECK_EQ(epoll_ctl(poll_.get(), operation, fd, &event), 0);
 }
 
+// Before a socket is closed. Closing alone does not end its events where a child of this process,
+// a loader of data say, has inherited it: they would name a connection that is no more.
+void TcpNetwork::unwatch(int fd) const {
+  if (fd >= 0) watch(fd, 0, nullptr, EPOLL_CTL_DEL);
+}
+
 // ---------------------------------------------------------------------------- sending
 
 namespace {
@@ -89,11 +96,20 @@ void TcpNetwork::connect_more(Peer& peer) {
       std::clamp(static_cast<int>(std::ceil(round_trip.count() * fast_enough / usual_window)), 1,
                  most_connections);
   while (static_cast<int>(peer.out.size()) < wanted) connect(peer);
+  if (peer.out.size() > 1)
+    for (const auto& out : peer.out) out->sender.share();
+}
+
+std::size_t TcpNetwork::chunk_bytes(Rank to) const {
+  return peers_[static_cast<std::size_t>(to)].out.size() > 1 ? tcp_shared_chunk_bytes
+                                                             : tcp_chunk_bytes;
 }
 
 TcpNetwork::Outgoing* TcpNetwork::roomiest(const Peer& peer) const {
+  // A frame on one that is still being made would hold up all that follow.
   for (const auto& out : peer.out)
-    if (out->sender.has_room()) return out.get();
+    if (out->sender.has_room() && (out->sender.is_connected() || out == peer.out.front()))
+      return out.get();
   return nullptr;
 }
 
@@ -108,7 +124,7 @@ void TcpNetwork::send(Rank to, const Chunk& chunk, std::span<const std::byte> da
   if (peer.lost) return events_->sent(request);
   if (peer.out.empty())
     connect(peer);
-  else if (data.size() == tcp_chunk_bytes)
+  else if (data.size() >= tcp_shared_chunk_bytes)
     connect_more(peer);
   post(peer,
        {.kind = FrameKind::chunk,
@@ -138,11 +154,17 @@ void TcpNetwork::write(Outgoing& out) {
   watch(out.sender.fd(), EPOLLIN | (out.watched ? EPOLLOUT : 0U), as_sender(&out), EPOLL_CTL_MOD);
 }
 
+// What our own link carries shows with whoever got much; few have got much of late.
 std::size_t TcpNetwork::bytes_on_the_way(Rank to) const {
-  double sum = 0;
-  for (const auto& out : peers_[static_cast<std::size_t>(to)].out)
-    sum += out->sender.bytes_per_second() * out->sender.round_trip().count() / 2;
-  return static_cast<std::size_t>(sum);
+  const Peer& peer = peers_[static_cast<std::size_t>(to)];
+  if (peer.out.empty()) return 0;
+  double most = 0;
+  for (const Peer& each : peers_) {
+    double rate = 0;
+    for (const auto& out : each.out) rate += out->sender.bytes_per_second();
+    most = std::max(most, rate);
+  }
+  return static_cast<std::size_t>(most * peer.out.front()->sender.round_trip().count() / 2);
 }
 
 // ---------------------------------------------------------------------------- receiving
@@ -152,7 +174,7 @@ void TcpNetwork::accept_all() {
     Descriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.valid()) return;
     const auto strangers = std::ranges::count(incoming_, nullptr, &Incoming::peer);
-    if (static_cast<std::size_t>(strangers) >= most_strangers)
+    if (static_cast<std::size_t>(strangers) >= most_strangers + peers_.size())
       forget(*std::ranges::find(incoming_, nullptr, &Incoming::peer));
     Incoming& from = incoming_.emplace_back(Incoming{nullptr, TcpReceiver(std::move(socket))});
     watch(from.receiver.fd(), EPOLLIN, &from, EPOLL_CTL_ADD);
@@ -265,6 +287,7 @@ void TcpNetwork::handle(void* who, std::uint32_t events) {
   switch (out.sender.listen()) {
     case TcpSender::Word::gone:
       if (!out.peer->left && !out.peer->answered) return lose(*out.peer);
+      unwatch(out.sender.fd());
       return out.sender.drop([this](std::uint64_t request) { events_->sent(request); });
     case TcpSender::Word::farewell:
       out.peer->answered = true;
@@ -285,6 +308,7 @@ void TcpNetwork::forget(Incoming& from) {
   if (from.peer != nullptr) std::erase(from.peer->in, &from);
   std::erase(unfinished_, &from);
   const auto at = std::ranges::find(incoming_, &from, [](const Incoming& each) { return &each; });
+  unwatch(at->receiver.fd());
   at->receiver = TcpReceiver(Descriptor());
   dead_in_.splice(dead_in_.end(), incoming_, at);
 }
@@ -296,6 +320,7 @@ void TcpNetwork::lose(Peer& peer) {
   };
   if (events_ != nullptr) events_->lost(peer.rank);  // first: what was not sent must not look sent
   for (auto& out : peer.out) {
+    unwatch(out->sender.fd());
     out->sender.drop(sent);
     dead_out_.push_back(std::move(out));
   }
@@ -318,8 +343,13 @@ void TcpNetwork::leave(Rank culprit, Deadline deadline, const std::function<bool
       .bytes = 0,
       .sequence = 0,
       .chunk = {.tag = {}, .bytes = 0, .offset = static_cast<std::uint64_t>(culprit + 1)}};
-  for (Peer& peer : peers_)
-    if (!peer.out.empty() && !peer.lost) post(peer, goodbye, {}, 0, nullptr);
+  // Also to those who have only ever sent to us: else they would see their connection end and could
+  // not tell that from a death.
+  for (Peer& peer : peers_) {
+    if (peer.lost || (peer.out.empty() && (peer.in.empty() || peer.left))) continue;
+    if (peer.out.empty()) connect(peer);
+    post(peer, goodbye, {}, 0, nullptr);
+  }
   const auto waiting = [&](const Peer& peer) {
     return !peer.out.empty() && !peer.lost && !peer.answered && !peer.left && !failed(peer.rank);
   };

@@ -22,7 +22,7 @@ class TcpNetwork final : public Network {
 
   [[nodiscard]] std::string address() const override;
   void open(std::vector<std::string> addresses, Events& events) override;
-  [[nodiscard]] std::size_t chunk_bytes() const override { return tcp_chunk_bytes; }
+  [[nodiscard]] std::size_t chunk_bytes(Rank to) const override;
   [[nodiscard]] bool has_room(Rank to) const override;
   void send(Rank to, const Chunk& chunk, std::span<const std::byte> data, std::uint64_t request,
             std::shared_ptr<const void> keep) override;
@@ -60,6 +60,7 @@ class TcpNetwork final : public Network {
   };
 
   void watch(int fd, std::uint32_t events, void* who, int operation) const;
+  void unwatch(int fd) const;
   void connect(Peer& peer);
   void connect_more(Peer& peer);
   [[nodiscard]] Outgoing* roomiest(const Peer& peer) const;

@@ -19,7 +19,7 @@ class UcxNetwork final : public Network {
 
   [[nodiscard]] std::string address() const override { return worker_.address(); }
   void open(std::vector<std::string> addresses, Events& events) override;
-  [[nodiscard]] std::size_t chunk_bytes() const override { return ucx_chunk_bytes; }
+  [[nodiscard]] std::size_t chunk_bytes(Rank /*to*/) const override { return ucx_chunk_bytes; }
   [[nodiscard]] bool has_room(Rank to) const override;
   void send(Rank to, const Chunk& chunk, std::span<const std::byte> data, std::uint64_t request,
             std::shared_ptr<const void> keep) override;

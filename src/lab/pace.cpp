@@ -1,10 +1,10 @@
-#include "lab_pace.h"
+#include "lab/pace.h"
 
 #include <fmt/format.h>
 
 #include <fstream>
 
-namespace riffle::cli {
+namespace riffle::lab {
 
 ProcessorTime ProcessorTime::now() {
   std::ifstream file("/proc/stat");
@@ -31,7 +31,7 @@ Json Pace::json() const {
   return {{"busy_share", busy}, {"late_share", late}, {"processors_limited", is_of_processors()}};
 }
 
-Pace pace_since(const ProcessorTime& before, const lab::Lab& lab) {
+Pace pace_since(const ProcessorTime& before, const Lab& lab) {
   const ProcessorTime after = ProcessorTime::now();
   const double ticks = after.all - before.all;
   // A moment's share would be a matter of chance.
@@ -50,4 +50,4 @@ void say_who_set(const Pace& pace) {
                100 * pace.busy, 100 * pace.late);
 }
 
-}  // namespace riffle::cli
+}  // namespace riffle::lab

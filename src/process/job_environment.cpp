@@ -1,4 +1,4 @@
-#include "worker_environment.h"
+#include "process/job_environment.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <thread>
 
-namespace riffle::cli {
+namespace riffle::process {
 
-Environment job_environment(const JobShape& shape) {
+Environment own_environment() {
   Environment result;
   for (char** one = environ; *one != nullptr; ++one) {
     const std::string_view text = *one;
@@ -16,6 +16,11 @@ Environment job_environment(const JobShape& shape) {
     if (equals != std::string_view::npos)
       result.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
+  return result;
+}
+
+Environment job_environment(const JobShape& shape) {
+  Environment result = own_environment();
   const std::string workers = std::to_string(shape.workers);
   const std::string job = fmt::format("riffle-{}", getpid());
   const Environment ours = {{"WORLD_SIZE", workers},
@@ -36,15 +41,19 @@ Environment job_environment(const JobShape& shape) {
   return result;
 }
 
+std::vector<std::string> variables_of(const Environment& environment) {
+  std::vector<std::string> result;
+  for (const auto& [name, value] : environment) result.push_back(fmt::format("{}={}", name, value));
+  return result;
+}
+
 std::vector<std::string> rank_environment(Environment environment, const JobShape& shape,
                                           int rank) {
   for (const char* name : {"RANK", "ROLE_RANK"})
     environment.insert_or_assign(name, std::to_string(rank));
   environment.insert_or_assign("LOCAL_RANK", std::to_string(rank % shape.per_host));
   environment.insert_or_assign("GROUP_RANK", std::to_string(rank / shape.per_host));
-  std::vector<std::string> result;
-  for (const auto& [name, value] : environment) result.push_back(fmt::format("{}={}", name, value));
-  return result;
+  return variables_of(environment);
 }
 
-}  // namespace riffle::cli
+}  // namespace riffle::process

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "lab/lab.h"
 
-namespace riffle::cli {
+namespace riffle::lab {
 
 // Time of all processors since they were started: busy, and all of it; in ticks.
 struct ProcessorTime {
@@ -20,8 +20,8 @@ struct Pace {
   [[nodiscard]] bool is_of_processors() const;
   [[nodiscard]] Json json() const;
 };
-Pace pace_since(const ProcessorTime& before, const lab::Lab& lab);
+Pace pace_since(const ProcessorTime& before, const Lab& lab);
 // On stderr, where the processors set it.
 void say_who_set(const Pace& pace);
 
-}  // namespace riffle::cli
+}  // namespace riffle::lab
