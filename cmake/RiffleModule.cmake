@@ -2,7 +2,9 @@
 # what its line in docs/layout.md names, so that the build files are the dependency graph.
 find_program(RIFFLE_CCACHE ccache)
 if(RIFFLE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${RIFFLE_CCACHE})
+  # Paths below the sources count as relative, so that clones and work trees share what was compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+      CCACHE_NOHASHDIR=1 ${RIFFLE_CCACHE})
 endif()
 
 add_library(riffle_flags INTERFACE)
@@ -24,6 +26,7 @@ endif()
 function(riffle_module name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_library(riffle_${name} STATIC ${ARG_SOURCES})
+  set_target_properties(riffle_${name} PROPERTIES UNITY_BUILD ${RIFFLE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   # Flags are ours alone: who uses the installed package keeps its own.
   target_link_libraries(riffle_${name} PUBLIC $<BUILD_INTERFACE:riffle_flags> ${ARG_LINKS})
   target_include_directories(riffle_${name} INTERFACE $<INSTALL_INTERFACE:include>)

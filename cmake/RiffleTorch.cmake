@@ -1,5 +1,5 @@
 # RIFFLE_TORCH: the folder of an installed torch wheel (torch.__path__[0]), by default that of the
-# project's own environment; empty where there is none, and with sanitizers, which its libraries
+# project's own environment or of the Python that builds a wheel; empty where there is none, and with sanitizers, which its libraries
 # were not built with.
 set(RIFFLE_TORCH "" CACHE PATH "Folder of the torch package; empty: look in .venv")
 if(NOT RIFFLE_TORCH AND NOT RIFFLE_SANITIZE)
@@ -8,5 +8,12 @@ if(NOT RIFFLE_TORCH AND NOT RIFFLE_SANITIZE)
     list(GET found 0 found)
     cmake_path(GET found PARENT_PATH found)
     cmake_path(GET found PARENT_PATH RIFFLE_TORCH)
+  else()
+    # pip install --no-build-isolation: that of the Python that builds.
+    find_package(Python 3.11 QUIET COMPONENTS Interpreter)
+    if(SKBUILD AND Python_FOUND)
+      execute_process(OUTPUT_VARIABLE RIFFLE_TORCH OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
+        COMMAND ${Python_EXECUTABLE} -c "from importlib.util import find_spec as f; print(f('torch').submodule_search_locations[0])")
+    endif()
   endif()
 endif()

@@ -38,7 +38,10 @@ struct TensorView {
 TensorView tensor_view(std::span<float> values);
 TensorView tensor_view(std::span<double> values);
 
-enum class Reduction { sum, mean };
+// Means and weights are for floating point, the bits for integers. In 8 bits a vector must have an
+// even count: a message of one byte says that its sender has failed.
+enum class Reduction { sum, mean, product, min, max, bit_and, bit_or, bit_xor };
+std::string_view name_of(Reduction reduction);
 
 struct CollectiveOptions {
   // 0..15; calls of one lane are serial, lanes run side by side.
@@ -59,6 +62,11 @@ struct CollectiveOptions {
   bool background = false;
   // The epoch of the membership; it never goes back.
   std::uint32_t epoch = 0;
+  // Other than 0: the calls of this channel are counted by themselves, apart from all lanes, of
+  // which there are few; they travel as messages. One at a time, as on a lane.
+  std::uint64_t channel = 0;
+  // Elements at the end of each slice that fill it up to whole lines; members compare it. Below 64.
+  int padding = 0;
   // What an error says the call was for.
   int bucket = -1;
   Step step = -1;
@@ -101,6 +109,23 @@ class Collectives {
   // data <- root's. `root` is a rank.
   void broadcast(const Group& group, Rank root, TensorView data,
                  const CollectiveOptions& options = {});
+  // root's data <- reduction over the members; that of the others is undefined afterwards.
+  void reduce(const Group& group, Rank root, TensorView data,
+              const CollectiveOptions& options = {});
+  // What member i of the group gets from this member, and what it sends: `out` and `in` have a part
+  // for each member, in the group's order. A part must have the size that the other side expects;
+  // `dtype` is compared only. Parts of all_to_all go from all to all, those of gather to the root
+  // and those of scatter from it; parts that do not take part must be empty, one's own is copied.
+  struct Parts {
+    std::span<const std::span<const std::byte>> out;
+    std::span<const std::span<std::byte>> in;
+    DType dtype = DType::u8;
+  };
+  void all_to_all(const Group& group, const Parts& parts, const CollectiveOptions& options = {});
+  void gather(const Group& group, Rank root, const Parts& parts,
+              const CollectiveOptions& options = {});
+  void scatter(const Group& group, Rank root, const Parts& parts,
+               const CollectiveOptions& options = {});
   // data <- mean (or sum, weighted alike) of own data and that of the member `places` back.
   void shift(const Group& group, int places, TensorView data,
              const CollectiveOptions& options = {});

@@ -34,12 +34,26 @@ struct ShmOptions : EngineOptions {
 // enough memory.
 std::unique_ptr<Engine> make_shm_engine(const ShmOptions& options);
 
+// Where ranks leave words for each other while they join: a job's store, or what another launcher
+// has for that.
+class MeetingPlace {
+ public:
+  virtual ~MeetingPlace() = default;
+  virtual void set(const std::string& key, const std::string& value, Deadline deadline) = 0;
+  // The value, as soon as there is one; CommError (timed_out) where there is none in time.
+  virtual std::string wait(const std::string& key, Deadline deadline) = 0;
+  // What every rank reaches over the network that connects them.
+  [[nodiscard]] virtual StoreAddress address() const = 0;
+};
+
 // Processes of one or several hosts, in one world: ranks of one host share memory as with shm, the
 // others are reached over TCP, or over UCX where the interface is one of RDMA. Ranks are of one
 // host when they have the machine, the user and the network, IPC and PID namespaces in common.
 struct NetworkEngineOptions : EngineOptions {
   // Where the ranks meet; used while joining only.
   Store* store = nullptr;
+  // The same, instead of a store.
+  MeetingPlace* place = nullptr;
   // Names the meeting in the store; engines that use one store need different names.
   std::string job = {};
   Rank rank = 0;

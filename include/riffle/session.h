@@ -92,12 +92,13 @@ struct SessionOptions {
   // as measured at the start (measure_network). Rank 0's decides.
   std::optional<Cluster> cluster = {};
   bool measure_network = true;
-  // Where the cluster is measured and the strategy's groups follow the racks (ds-sync's bottleneck
-  // pattern), with more than two ranks on several hosts: racks and slow hosts are found by messages
-  // between all pairs at the start, exchanges are watched, and when a link or a host has become
-  // slow or fast all ranks change to new groups at the same step. Rank 0's decides.
+  // Where the cluster is measured, on several hosts, and buckets or groups follow the network (or
+  // with `automatic`, unless Automatic::replan is false): exchanges are watched, and when links or
+  // hosts have become slow or fast the network is measured again, a part at a time between steps,
+  // and all ranks change to what is planned on it at the same step. Rank 0's decides.
   bool sense = true;
-  // After so many steps ranks tell each other what they have seen; a change must show twice.
+  // After so many steps at most, fewer where they take long, ranks tell each other what they have
+  // seen; a change must show twice.
   int sense_window = 20;
   // Receives a line for what was sensed, on the lowest rank; stderr by default.
   std::function<void(const std::string&)> log = {};
@@ -260,13 +261,15 @@ class Session {
   // --- Plans and buckets from measured times. Call after end_step; rank 0's times of the last
   // steps decide for all. True: gradient(), weights() and buffer() have moved (weights with their
   // values), so views must be made anew; with SessionOptions::automatic another strategy may run,
-  // so what keeps_*, needs_ready() and waits_in_forward() say may have changed as well. Once, after
-  // a few steps.
+  // so what keeps_*, needs_ready() and waits_in_forward() say may have changed as well. After a few
+  // steps, and whenever it is planned again.
   bool relayout();
 
   // --- What happened.
   [[nodiscard]] SessionStats stats() const;
   [[nodiscard]] Timeline timeline() const;  // empty unless recorded
+  // When its second 0 was, by the steady clock; ranks of one machine share that clock.
+  [[nodiscard]] Seconds timeline_begin() const;
   // With SessionOptions::automatic, once there is one: the ranking, and what a step of those that
   // ran took on this rank, beside what was predicted.
   [[nodiscard]] std::optional<Plan> plan() const;

@@ -2,6 +2,8 @@
 // docs/simulator.md has the model, what it leaves out and how it was checked.
 #pragma once
 
+#include <optional>
+
 #include "riffle/change.h"
 #include "riffle/strategy.h"
 #include "riffle/timeline.h"
@@ -17,6 +19,16 @@ struct SimulatedBucket {
   Seconds end{};
 };
 
+// The workers have noticed a change of the network and run another schedule.
+struct Replanned {
+  Seconds happened{};  // the first change that they had not noticed
+  Seconds at{};        // from the beginning
+  Step step = 0;
+  std::string what;
+  Seconds before{};  // a step in the last window of the schedule before
+  bool operator==(const Replanned&) const = default;
+};
+
 struct Simulation {
   std::string strategy;
   std::vector<std::pair<std::string, std::string>> options;
@@ -29,6 +41,7 @@ struct Simulation {
   double bytes_per_worker = 0;      // sent per step, mean over workers
   double messages_per_worker = 0;
   std::vector<SimulatedBucket> buckets;
+  std::vector<Replanned> replanned;
   // What it took: events handled, and changes of the rate that flows between two places get.
   std::int64_t events = 0;
   std::int64_t rate_changes = 0;
@@ -48,9 +61,15 @@ struct SimulateOptions {
   // Steps before those. Below zero: until pipelines and delayed exchanges are full.
   int warmup = -1;
 
+  // What the strategy plans for, where that is not the cluster it runs on: the network has changed
+  // since.
+  std::optional<Cluster> planned{};
+
   // What happens meanwhile. Then nothing is left out as warm-up unless asked for, and 32 steps are
   // measured.
   std::vector<Change> changes{};
+  // Workers plan again when they notice what happened, as sessions do that measure their network.
+  bool replan = false;
 
   // Where the measured steps are recorded, of workers below `timeline_workers`.
   Timeline* timeline = nullptr;

@@ -11,10 +11,15 @@
 
 namespace riffle {
 
-enum class DType { f32, f64, f16, bf16 };
+// A trace's values are floating point; collectives also take integers.
+enum class DType { f32, f64, f16, bf16, u8, i8, i16, i32, i64 };
 
+inline bool is_integer(DType dtype) {
+  return dtype >= DType::u8;
+}
 Bytes size_of(DType dtype);
 std::string_view name_of(DType dtype);
+// One that a trace may have.
 DType parse_dtype(std::string_view text, std::string_view what);
 
 // A unit whose gradient becomes ready at once.

@@ -184,7 +184,9 @@ class ProcessGroupExchanger(TensorMemory):
                     self._wait(planned, self._under_way[earlier])
                     waited = time.monotonic() - began
             with self._named(planned):
-                self._under_way[key] = self._issue(planned)
+                issued = time.monotonic()  # a quick one has ended before all of it is issued
+                self._under_way[key] = operation = self._issue(planned)
+                operation.began = issued
         return waited
 
     @torch.no_grad()

@@ -19,6 +19,7 @@ def _become(name: str) -> None:
     path = program(name)
     if path is None:
         sys.exit(f"{name}: this package was built without the command; see docs/python.md")
+    os.environ.setdefault("RIFFLE_PYTHON", sys.executable)  # for the workers of `race`
     os.execv(path, [name, *sys.argv[1:]])
 
 

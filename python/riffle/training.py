@@ -113,11 +113,12 @@ def sync(
     swa: keep the average over steps and workers, see session.swa(); over those from step
         `swa_from` on, steps before a checkpoint that has the average counted.
     resume: what session.state_dict() gave on this rank; weights are loaded by the caller.
-    sense: with ds-sync:pattern=bottleneck on several hosts and a measured cluster, find racks and
-        slow hosts at the start, watch them, and group workers anew when they change; see
-        session.sensed. By default wherever it can be had; over c10d it cannot, and True is refused.
-    sense_window: the number of steps after which workers tell each other what they have seen;
-        20 by default.
+    sense: on several hosts and a measured cluster, watch what exchanges take, measure the network
+        again when that changes, and plan buckets, groups, delays and with "auto" the strategy anew;
+        see session.sensed. By default wherever it can be had; over c10d it cannot, and True is
+        refused. "auto:replan=false" keeps its first plan.
+    sense_window: the number of steps, at most, after which workers tell each other what they have
+        seen; 20 by default, fewer where steps take long.
     record: keep a timeline.
     timeout: seconds that any wait may take.
     failure_timeout: seconds that a worker may be silent before it counts as failed, where `engine`

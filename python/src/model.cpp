@@ -58,6 +58,9 @@ void bind_trace(py::module_& module) {
 void bind_cluster(py::module_& module) {
   py::class_<Cluster>(module, "Cluster", "Workers, links, latencies, bandwidths, racks, speeds.")
       .def(py::init(&load_cluster), "spec_or_file"_a)
+      .def_static(
+          "from_json", [](const std::string& text) { return cluster_from_json(text, "cluster"); },
+          "text"_a)
       .def_property_readonly("size", &Cluster::size)
       .def("resized", &resized, "workers"_a, "The same shape with another number of workers.")
       .def("to_json", [](const Cluster& self) { return to_json(self); })

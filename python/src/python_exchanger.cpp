@@ -86,7 +86,8 @@ class PythonExchanger final : public runtime::Exchanger, private runtime::Memory
     flight.stage = Flight::Stage::started;
     const Locked locked;
     const auto waited = call("start", &flight).cast<double>();
-    if (waited > 0) recorder_->wait(flight.exchange, flight.id.step, ago(waited));
+    if (waited > 0)
+      recorder_->wait(flight.exchange, flight.id.step, before(runtime::Recorder::now(), waited));
   }
   void wait(Flight& flight) override {
     if (flight.stage == Flight::Stage::done) return;
@@ -97,7 +98,10 @@ class PythonExchanger final : public runtime::Exchanger, private runtime::Memory
         call("wait", &flight).cast<std::tuple<std::int64_t, double, double>>();
     flight.stage = Flight::Stage::done;
     recorder_->wait(flight.exchange, flight.id.step, begin);
-    recorder_->exchange(flight.exchange, flight.id.step, Bytes{bytes}, ago(started), ago(ended));
+    // One look at the clock for both: two could put the end of a short exchange before its start.
+    const auto now = runtime::Recorder::now();
+    recorder_->exchange(flight.exchange, flight.id.step, Bytes{bytes}, before(now, started),
+                        before(now, ended));
   }
   void throw_if_failed() override {}
   void forget_planned() override {
@@ -136,8 +140,8 @@ class PythonExchanger final : public runtime::Exchanger, private runtime::Memory
   [[nodiscard]] bool has_algorithms() const override { return false; }
 
  private:
-  static Clock::time_point ago(double seconds) {
-    return runtime::Recorder::now() -
+  static Clock::time_point before(Clock::time_point now, double seconds) {
+    return now -
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
   template <typename... Arguments>

@@ -258,7 +258,10 @@ void bind_whole_model(Class& session) {
                                  all.emplace_back(each.step, each.what);
                                return all;
                              })
-      .def("timeline", [](const SessionHandle& self) { return to_json(self.session.timeline()); });
+      .def("timeline", [](const SessionHandle& self) { return to_json(self.session.timeline()); })
+      .def_property_readonly("timeline_begin", [](const SessionHandle& self) {
+        return self.session.timeline_begin().count();
+      });
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ class JsonReader {
   [[nodiscard]] JsonReader at(std::size_t index) const;
   [[nodiscard]] std::vector<std::string> keys() const;  // of an object, in order
 
+  [[nodiscard]] bool is_null() const { return value_->is_null(); }
   [[nodiscard]] bool is_text() const { return value_->is_string(); }
   [[nodiscard]] bool is_number() const { return value_->is_number(); }
   [[nodiscard]] std::string text() const;

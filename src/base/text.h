@@ -10,6 +10,9 @@
 
 namespace riffle {
 
+// The largest whole number that readers who take numbers for doubles still tell from the next.
+inline constexpr std::int64_t kMostWhole = std::int64_t{1} << 53;
+
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 

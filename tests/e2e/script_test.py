@@ -53,6 +53,30 @@ class Script(unittest.TestCase):
         main.write_text(main.read_text().replace("in %s", "now in %s"))
         self.expect_output(f"now in {self.root}:\n")
 
+    @unittest.skipUnless(shutil.which("npm"), "needs npm")
+    def test_the_page_of_charts_is_built_for_those_who_write_one(self):
+        (self.root / "web").mkdir()
+        self.project.write("web/style.css", "")
+        self.project.append(
+            "CMakeLists.txt",
+            "set(page ${CMAKE_BINARY_DIR}/share/riffle/report_page.html)\n"
+            "add_custom_command(OUTPUT ${page} DEPENDS ${CMAKE_SOURCE_DIR}/web/style.css\n"
+            "  COMMAND ${CMAKE_COMMAND} -E make_directory share/riffle\n"
+            "  COMMAND ${CMAKE_COMMAND} -E touch ${page})\n"
+            "add_custom_target(report_page DEPENDS ${page})\n",
+        )
+        page = self.root / "build/release/share/riffle/report_page.html"
+        for words in (["plan"], ["report", "--help"], ["plan", "--reported", "x"]):
+            self.project.run(*words)
+            self.assertFalse(page.exists(), words)
+        for words in (["report", "race.json"], ["plan", "--report", "x"], ["plan", "--report=x"]):
+            page.unlink(missing_ok=True)
+            spelled = "".join(f" <{word}>" for word in words)
+            stderr = self.expect_output(f"in {self.root}:{spelled}\n", *words)
+            self.assertIn("report_page", stderr)
+            self.assertTrue(page.exists(), words)
+            self.assertEqual(self.expect_output(f"in {self.root}:{spelled}\n", *words), "")
+
     def test_a_failed_build_shows_the_error_and_the_log_and_recovers(self):
         main = self.root / "cli/main.cpp"
         good = main.read_text()

@@ -58,6 +58,13 @@ class Examples(Example):
         self.assertIn("proved for 8 workers: True", out)
         self.assertLess(self.figure(r"off by ([\d.]+)", out), 0.05)
 
+    def test_backend_of_torch_distributed(self):
+        for name in ("ddp_backend", "fsdp_backend"):
+            script = ROOT / "examples" / "python" / f"{name}.py"
+            torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", 2]
+            out = run(*torchrun, "--master-port", 29000 + os.getpid() % 900, script)
+            self.assertLess(self.figure(r"loss ([\d.]+) on 2 workers", out), 0.5)
+
     @unittest.skipUnless((BUILD / "bin/libtorch_example").exists(), "built without torch")
     def test_libtorch(self):
         out = launch(BUILD / "bin/libtorch_example", "sesgd")

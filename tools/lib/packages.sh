@@ -13,7 +13,8 @@ packages_for() { # PURPOSE...
       clang) echo clang-19 libclang-rt-19-dev ;;
       mpi) echo openmpi-bin libopenmpi-dev ;;
       package) echo python3-dev pybind11-dev ;;
-      npm) echo npm ;;
+      npm) command -v npm >/dev/null || echo npm ;; # nodejs may bring it, too
+      browser) command -v chromium >/dev/null || echo chromium fonts-dejavu-core ;;
       lab) echo iputils-ping iperf3 ;;
       bare) echo debootstrap git ;;
       python) echo python3-venv ca-certificates ;;

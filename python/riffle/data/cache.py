@@ -28,11 +28,16 @@ class NotAvailable(RuntimeError):
 
 def folder() -> Path:
     """RIFFLE_DATA, else riffle/data in the user's cache folder."""
-    given = os.environ.get("RIFFLE_DATA")
+    return cache_folder("RIFFLE_DATA", "data")
+
+
+def cache_folder(variable: str, name: str) -> Path:
+    """What the environment variable says, else riffle/`name` in the user's cache folder."""
+    given = os.environ.get(variable)
     if given:
         return Path(given)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "riffle" / "data"
+    return Path(cache) / "riffle" / name
 
 
 def path_of(data_set: DataSet, file: File) -> Path:
@@ -72,14 +77,15 @@ def fetch(data_set: DataSet) -> dict[str, Path]:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{target}: cannot be made: {error.strerror}") from None
-    with _only_one(target / ".lock"):
+    with only_one(target / ".lock"):
         if verify(data_set):
             _download(data_set, target)
     return {file.name: path_of(data_set, file) for file in data_set.files}
 
 
 @contextmanager
-def _only_one(path: Path) -> Iterator[None]:
+def only_one(path: Path) -> Iterator[None]:
+    """Holds a lock file while the block runs."""
     with path.open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)  # ends with the holder, whose download has a deadline
         yield
@@ -141,11 +147,12 @@ def _archive(data_set: DataSet, folder: Path) -> Path:
         raise NotAvailable(f"{who} did not come within {DOWNLOAD_SECONDS} s") from None
     archives = [*folder.glob("*.tgz"), *folder.glob("*.tar.gz")]
     if answer.returncode != 0 or len(archives) != 1:
-        raise NotAvailable(f"{who} could not be downloaded: {_why(answer.stderr)}")
+        raise NotAvailable(f"{who} could not be downloaded: {why(answer.stderr)}")
     return archives[0]
 
 
-def _why(text: str) -> str:
+def why(text: str) -> str:
+    """The line of a tool's errors that says most."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
     return (errors or lines or ["no reason given"])[0][:200]
