@@ -16,10 +16,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.nn import functional
 
 from riffle import _core
 from riffle._collectives import Call, Operation, all_gather, all_reduce, reduce_scatter, send_around
@@ -29,12 +31,28 @@ from riffle._tensor_memory import TensorMemory, TensorView, bytes_of
 MOST_GROUPS = 64
 
 
+def _let_go_of_world() -> None:
+    """Lets destroy_process_group() end the threads of the world's group.
+
+    torch.distributed.nn, which making the first optimizer imports, takes the group of that moment
+    as the default of its functions and so keeps it for ever. A thread of Gloo that then still drops
+    its last tensor while the interpreter ends aborts the process. None means the same group.
+    """
+    for each in vars(functional).values():
+        if isinstance(each, FunctionType) and each.__defaults__:
+            each.__defaults__ = tuple(
+                None if isinstance(value, dist.ProcessGroup) else value
+                for value in each.__defaults__
+            )
+
+
 class C10d:
     """The engine of a process group; `riffle.c10d()` makes one."""
 
     name = "c10d"
 
     def __init__(self, group: Any = None) -> None:
+        _let_go_of_world()
         self.group = group if group is not None else dist.group.WORLD
         self.rank: int = dist.get_rank(self.group)
         self.size: int = dist.get_world_size(self.group)

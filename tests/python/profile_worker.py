@@ -4,6 +4,7 @@ profile_worker.py ENGINE STRATEGY: ENGINE is riffle, or gloo for a process group
 """
 
 import sys
+from pathlib import Path
 
 import torch
 
@@ -39,5 +40,13 @@ def main(engine: str, strategy: str) -> None:
         torch.distributed.destroy_process_group()
 
 
+def threads_of_gloo() -> list[str]:
+    names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    return [name for name in names if "gloo" in name]
+
+
 if __name__ == "__main__":
     main(*sys.argv[1:])
+    # One that outlives its group may abort the process when the interpreter ends.
+    if left := threads_of_gloo():
+        sys.exit(f"left behind: {left}")

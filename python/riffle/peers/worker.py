@@ -89,6 +89,7 @@ def run() -> None:
     peer, options = peer_of(race.contender)
     import torch
     import torch.distributed as dist
+    import torch.distributed.nn  # noqa: F401  later it would keep the group, and its threads, for ever
 
     from riffle.peers.work import work_of
 
