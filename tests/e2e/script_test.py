@@ -265,6 +265,21 @@ class Script(unittest.TestCase):
         self.assertEqual((status, lines[-1]), (1, "5 passed, 1 failed, 1 skipped"), stdout + stderr)
         self.assertIn("alone: ctest --preset release --rerun-failed", lines[-2])
 
+    def test_what_failed_beside_others_is_tried_once_more_and_named(self):
+        self.borrow_python()
+        seen = self.project.folder / "seen"
+        self.project.write("late.sh", f"[ -e {seen} ] || {{ touch {seen}; exit 1; }}\n")
+        self.project.append(
+            "CMakeLists.txt",
+            "if(RIFFLE_BUILD_TESTS)\n  enable_testing()\n  add_test(NAME good COMMAND true)\n"
+            "  add_test(NAME late COMMAND sh ${CMAKE_SOURCE_DIR}/late.sh)\n"
+            "  set_tests_properties(good late PROPERTIES LABELS unit)\nendif()\n",
+        )
+        status, stdout, stderr = self.project.run("test", "--quick")
+        lines = stdout.splitlines()
+        self.assertEqual((status, lines[-1]), (0, "6 passed, 0 failed"), stdout + stderr)
+        self.assertIn("2 passed, 0 failed, 0 skipped; only on a second try, alone: late", lines[-2])
+
 
 if __name__ == "__main__":
     unittest.main()
