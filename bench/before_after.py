@@ -3,9 +3,9 @@
 
 Both trees must be built (build/release). A bench of each takes turns with the other's, and gives
 speeds (larger is faster) by name: `ddp`, bench/ddp_speed.py, over torch DDP of the same run;
-`allreduce`, riffle bench allreduce, over Gloo of the same run; `world-one`, bench/world_one.py, a step
-with riffle.sync over a plain one. So what else the machine does hits both alike. Printed: the median
-over the rounds of this tree's over the other's (above 1: faster now), and the least and the most.
+`allreduce`, riffle bench allreduce, over Gloo of the same run; `world-one`, bench/world_one.py, a
+step with riffle.sync over a plain one. So what else the machine does hits both alike. Printed: the
+median over the rounds of this tree's over the other's (above 1: faster now), the least, the most.
 """
 
 import argparse
