@@ -14,7 +14,7 @@ namespace riffle::collective {
 struct PointToPointOptions {
   // Blocks travel in pieces of about this size, so that transfer and addition overlap. A call may
   // say another.
-  Bytes piece = kibibytes(256);
+  std::size_t piece = std::size_t{256} << 10;
   // How many pieces of a block are under way at a time.
   int window = 3;
   // The same between hosts, where more must be on the way to fill it.

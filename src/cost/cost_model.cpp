@@ -114,8 +114,8 @@ LinearCost in_segments(const pattern::Pattern& pattern, const Cluster& cluster, 
   for (int round = 0; round < pattern.rounds(); ++round) add_round(pattern, round, load, group);
   const auto segment = static_cast<double>(pattern::segment_bytes(pattern, cluster.piece));
   const double turn = whole.a.count() / segment + whole.b.value;  // a segment alone, each byte
-  const double each = std::min(whole.b.value,
-                               std::max(load.seconds_per_byte(), turn / pattern::kWindow));
+  const double each =
+      std::min(whole.b.value, std::max(load.seconds_per_byte(), turn / pattern::kWindow));
   return {whole.a + Seconds((whole.b.value - each) * segment), {each}};
 }
 

@@ -19,8 +19,8 @@ Cluster slowed_down(Cluster cluster, double dilate, double shrink) {
   }
   cluster.gamma.value *= dilate * shrink;
   cluster.optimizer_step *= dilate;
-  cluster.piece = Bytes{std::max<std::int64_t>(
-      std::llround(static_cast<double>(cluster.piece.count) / shrink), 1)};
+  cluster.piece = Bytes{
+      std::max<std::int64_t>(std::llround(static_cast<double>(cluster.piece.count) / shrink), 1)};
   return cluster;
 }
 

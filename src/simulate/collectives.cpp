@@ -180,13 +180,12 @@ void Collectives::send_bundle(const Postponed& what, int which, double now) {
   const bool in_step =
       std::all_of(first, first + run.count, [&](int round) { return round == what.round; });
   const int cell = plan.shape().cell(what.round, run.first);
-  const bool sent =
-      in_step &&
-      network_.bundle(plan.path(plan.shape().first_send(cell)), plan.bundle(which, what.round),
-                      plan.shape().share(cell) * collective.bytes,
-                      {what.collective, what.round, run.first, kBundle,
-                       collective.whole >= 0 && what.round == 0},
-                      now);
+  const bool sent = in_step && network_.bundle(plan.path(plan.shape().first_send(cell)),
+                                               plan.bundle(which, what.round),
+                                               plan.shape().share(cell) * collective.bytes,
+                                               {what.collective, what.round, run.first, kBundle,
+                                                collective.whole >= 0 && what.round == 0},
+                                               now);
   collective.together[which] = sent ? 0 : run.count + 1;  // not asked again
 }
 

@@ -18,8 +18,7 @@ constexpr int kMostSegments = 32;
 
 Shape::Shape(const pattern::Pattern& pattern, Bytes piece)
     : members_(pattern.members()), rounds_(pattern.rounds()), first_{0} {
-  if (pattern.has_phases())
-    segment_ = static_cast<double>(pattern::segment_bytes(pattern, piece));
+  if (pattern.has_phases()) segment_ = static_cast<double>(pattern::segment_bytes(pattern, piece));
   const auto classes = pattern.round_classes();
   repeating_ = classes.size() == 1 && rounds_ > 1;
   std::vector<pattern::Message> messages;

@@ -181,17 +181,17 @@ class Collective {
     const auto messages = outgoing(pattern_, m, r);
     if (r == 0) member.leaving = static_cast<int>(messages.size());
     for (const auto& [to, message] : messages)
-      network_.start({group_.ranks()[m], group_.ranks()[to],
-                      bytes_ * message.count / pattern_.blocks()},
-                     [this, m, receiver = to, r, s](double t) {
-                       for (const int side : {receiver, m}) {
-                         --members_[side].segments[s].open[r];
-                         if (members_[side].segments[s].round == r) advance(side, s, t);
-                       }
-                     },
-                     [this, m, r](double t) {
-                       if (r == 0 && --members_[m].leaving == 0) begin_segments(m, t);
-                     });
+      network_.start(
+          {group_.ranks()[m], group_.ranks()[to], bytes_ * message.count / pattern_.blocks()},
+          [this, m, receiver = to, r, s](double t) {
+            for (const int side : {receiver, m}) {
+              --members_[side].segments[s].open[r];
+              if (members_[side].segments[s].round == r) advance(side, s, t);
+            }
+          },
+          [this, m, r](double t) {
+            if (r == 0 && --members_[m].leaving == 0) begin_segments(m, t);
+          });
     advance(m, s, now);
   }
 
