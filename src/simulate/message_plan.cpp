@@ -11,8 +11,11 @@ namespace {
 // Fewer messages than this are cheap enough to be flows of their own.
 constexpr int kSmallestFan = 8;
 constexpr int kSmallestRun = 4;
-// More would be more work and hardly another time: what the last one takes alone.
+// More would be more work and hardly another time: what the last one takes alone. Of many members
+// each segment is much work, since they are no longer in step: thousands have few segments, or one,
+// and an exchange of theirs takes somewhat longer than it would.
 constexpr int kMostSegments = 32;
+constexpr int kMostParts = 4096;  // segments of a member, all members together
 
 }  // namespace
 
@@ -41,7 +44,8 @@ Shape::Shape(const pattern::Pattern& pattern, Bytes piece)
 
 int Shape::segments(double bytes) const {
   if (segment_ <= 0) return 1;
-  return static_cast<int>(std::clamp<double>(std::ceil(bytes / segment_), 1, kMostSegments));
+  const int most = std::clamp(kMostParts / members_, 1, kMostSegments);
+  return static_cast<int>(std::clamp<double>(std::ceil(bytes / segment_), 1, most));
 }
 
 void Shape::read_round(const pattern::Pattern& pattern, int round) {
