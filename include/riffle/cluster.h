@@ -81,6 +81,9 @@ struct Cluster {
   double jitter = 0;                           // deviation of compute times, relative
   Straggle straggle;
   Seconds optimizer_step{};  // replaces the trace's when above zero
+  // Collectives cut long vectors so that no message has much more than this; where they have
+  // phases on different links (two_level), one piece is in one while the next is in another.
+  Bytes piece = kibibytes(256);
 
   bool operator==(const Cluster&) const = default;
 

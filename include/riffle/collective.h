@@ -56,6 +56,9 @@ struct CollectiveOptions {
   // The racks of two_level, which must cover the group; by default the ranks of one host are one.
   // All members must pass the same.
   std::span<const Group> racks = {};
+  // Between hosts long vectors travel in messages of about this size (Cluster::piece). 0: 256 KiB.
+  // All members must pass the same.
+  Bytes piece{};
   // The whole call takes at most this long, then it fails.
   Seconds timeout{600};
   // The call is made beside threads that compute: it sleeps soon instead of spinning.

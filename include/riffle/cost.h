@@ -86,8 +86,9 @@ class CostModel {
  private:
   [[nodiscard]] Curve compute(const Group& group, Collective collective, Algorithm algorithm,
                               int shift) const;
-  [[nodiscard]] LinearCost line(const Group& group, Collective collective, Algorithm algorithm,
-                                int shift) const;
+  // The cost of an algorithm is the least of these.
+  void add_lines(const Group& group, Collective collective, Algorithm algorithm, int shift,
+                 std::vector<Curve::Piece>& lines) const;
 
   Cluster cluster_;
   std::optional<Curve> measured_;

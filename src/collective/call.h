@@ -43,6 +43,7 @@ struct Call {
   int bucket = -1;
   Step step = -1;
   int padding = 0;          // elements of each slice that mean nothing
+  Bytes piece{};            // of a message, where the vector is long; 0: as PointToPoint has it
   bool background = false;  // of this member alone
 
   [[nodiscard]] bool adds() const {

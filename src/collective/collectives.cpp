@@ -48,6 +48,7 @@ collective::Call make_call(collective::Operation operation, const Group& group, 
   call.weights.assign(options.weights.begin(), options.weights.end());
   call.algorithm = options.algorithm;
   call.racks = positions(options.racks, group);
+  call.piece = options.piece;
   call.lane = options.lane;
   call.channel = options.channel;
   call.padding = options.padding;

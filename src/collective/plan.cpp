@@ -4,6 +4,7 @@
 
 #include "pattern/barrier.h"
 #include "pattern/broadcast.h"
+#include "pattern/pieces.h"
 #include "pattern/reduce.h"
 
 namespace riffle::collective {
@@ -11,17 +12,6 @@ namespace {
 
 bool has_single_blocks(const Call& call) {
   return call.algorithm == Algorithm::ring || call.algorithm == Algorithm::direct;
-}
-
-// In blocks. Members may differ, so all of them are asked: all must cut alike.
-std::size_t largest_message(const pattern::Pattern& pattern) {
-  int most = 1;
-  std::vector<pattern::Message> messages;
-  for (const pattern::RoundClass& each : pattern.round_classes())
-    for (int member = 0; member < pattern.members(); ++member)
-      pattern.sends(member, each.round, messages);
-  for (const pattern::Message& message : messages) most = std::max(most, message.count);
-  return static_cast<std::size_t>(most);
 }
 
 }  // namespace
@@ -51,7 +41,7 @@ std::unique_ptr<pattern::Pattern> pattern_of(const Call& call) {
   return nullptr;
 }
 
-Plan::Plan(const Call& call, std::size_t piece)
+Plan::Plan(const Call& call, Bytes piece)
     : pattern_(pattern_of(call)),
       count_(call.data.count),
       dtype_(call.data.dtype),
@@ -59,12 +49,8 @@ Plan::Plan(const Call& call, std::size_t piece)
                  call.operation == Operation::all_gather) {
   // A run of several blocks is contiguous only while blocks are whole.
   if (scattered_ && !has_single_blocks(call)) return;
-  const std::size_t bytes = count_ * static_cast<std::size_t>(size_of(dtype_).count);
-  if (bytes <= piece) return;
-  const std::size_t segment =
-      piece * static_cast<std::size_t>(pattern_->blocks()) / largest_message(*pattern_);
-  segments_ =
-      static_cast<int>(std::clamp<std::size_t>((bytes + segment - 1) / segment, 1, 1 << 16));
+  const Bytes bytes{static_cast<std::int64_t>(count_) * size_of(dtype_).count};
+  segments_ = pattern::segments(*pattern_, bytes, piece);
 }
 
 Range Plan::block(int segment, int block) const {

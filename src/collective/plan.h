@@ -22,7 +22,7 @@ using Range = Slice;
 class Plan {
  public:
   // No message of a segment has much more than `piece` bytes.
-  Plan(const Call& call, std::size_t piece);
+  Plan(const Call& call, Bytes piece);
 
   [[nodiscard]] const pattern::Pattern& pattern() const { return *pattern_; }
   [[nodiscard]] int segments() const { return segments_; }

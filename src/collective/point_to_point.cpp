@@ -44,9 +44,12 @@ std::unique_ptr<PatternOperation> PointToPoint::start(Call call, Deadline deadli
         call.operation, call.group.size(),
         Bytes{static_cast<std::int64_t>(call.data.count) * size_of(call.data.dtype).count},
         call.racks);
+  const bool given = call.piece.count > 0;
+  const Bytes piece = given ? call.piece : Bytes{static_cast<std::int64_t>(options_.piece)};
+  const std::size_t eager = given ? static_cast<std::size_t>(piece.count) : options_.eager;
   const Pace pace{.window = far ? options_.far_window : options_.window,
-                  .eager = far ? options_.eager : std::size_t(-1)};
-  Plan plan(call, options_.piece);
+                  .eager = far ? eager : std::size_t(-1)};
+  Plan plan(call, piece);
   CallTags tags = tags_for(call);
   return std::make_unique<PatternOperation>(*engine_, scratch_, std::move(call), std::move(plan),
                                             std::move(tags), pace, deadline);

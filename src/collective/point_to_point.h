@@ -7,17 +7,20 @@
 #include <vector>
 
 #include "collective/execute_pattern.h"
+#include "pattern/pieces.h"
 
 namespace riffle::collective {
 
 struct PointToPointOptions {
-  // Blocks travel in pieces of about this size, so that transfer and addition overlap.
+  // Blocks travel in pieces of about this size, so that transfer and addition overlap. A call may
+  // say another.
   std::size_t piece = std::size_t{256} << 10;
   // How many pieces of a block are under way at a time.
   int window = 3;
   // The same between hosts, where more must be on the way to fill it.
-  int far_window = 8;
-  // Between hosts: bytes for a member that may not have begun the call.
+  int far_window = pattern::kWindow;
+  // Between hosts: bytes for a member that may not have begun the call; no more than a piece where
+  // the call says how much that is.
   std::size_t eager = std::size_t{256} << 10;
 };
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "pattern/pattern.h"
+#include "pattern/pieces.h"
 #include "riffle/cost.h"
 #include "riffle/error.h"
 
@@ -72,11 +72,8 @@ class RoundLoad {
   std::vector<std::size_t> used_;
 };
 
-// A round takes as long as its farthest message and its busiest link.
-LinearCost round_cost(const pattern::Pattern& pattern, int round, RoundLoad& load,
-                      const Group& group) {
+void add_round(const pattern::Pattern& pattern, int round, RoundLoad& load, const Group& group) {
   std::vector<pattern::Message> messages;
-  load.clear();
   for (int member = 0; member < pattern.members(); ++member) {
     messages.clear();
     pattern.sends(member, round, messages);
@@ -84,6 +81,13 @@ LinearCost round_cost(const pattern::Pattern& pattern, int round, RoundLoad& loa
       load.add(group.ranks()[message.from], group.ranks()[message.to],
                static_cast<double>(message.count) / pattern.blocks());
   }
+}
+
+// A round takes as long as its farthest message and its busiest link.
+LinearCost round_cost(const pattern::Pattern& pattern, int round, RoundLoad& load,
+                      const Group& group) {
+  load.clear();
+  add_round(pattern, round, load, group);
   return {load.latency(), {load.seconds_per_byte()}};
 }
 
@@ -98,6 +102,21 @@ LinearCost walk_rounds(const pattern::Pattern& pattern, const Cluster& cluster,
     cost.b.value += round.b.value * each.times;
   }
   return cost;
+}
+
+// A vector that is cut into segments of so many bytes, in a pattern with phases. The first segment
+// goes through all rounds; behind it each byte costs what it takes on the link that all rounds
+// together load most, or what it takes until one of the window's segments is done and the next may
+// begin. Up to a segment the rounds one after the other are cheaper, beyond it this.
+LinearCost in_segments(const pattern::Pattern& pattern, const Cluster& cluster, const Group& group,
+                       const LinearCost& whole) {
+  RoundLoad load(cluster);
+  for (int round = 0; round < pattern.rounds(); ++round) add_round(pattern, round, load, group);
+  const auto segment = static_cast<double>(pattern::segment_bytes(pattern, cluster.piece));
+  const double turn = whole.a.count() / segment + whole.b.value;  // a segment alone, each byte
+  const double each =
+      std::min(whole.b.value, std::max(load.seconds_per_byte(), turn / pattern::kWindow));
+  return {whole.a + Seconds((whole.b.value - each) * segment), {each}};
 }
 
 // What the closed form of recursive doubling adds where n is not a power of two: the vector of the
@@ -137,24 +156,26 @@ std::vector<Algorithm> choices(const Cluster& cluster, const Group& group, Colle
 
 }  // namespace
 
-LinearCost CostModel::line(const Group& group, Collective collective, Algorithm algorithm,
-                           int shift) const {
+void CostModel::add_lines(const Group& group, Collective collective, Algorithm algorithm, int shift,
+                          std::vector<Curve::Piece>& lines) const {
   const ClosedForm form = closed_form(algorithm, collective, group.size());
-  LinearCost cost;
+  const auto add = [&](LinearCost cost) {
+    cost.b.value += form.reduced * cluster_.gamma.value;
+    lines.push_back({Bytes{0}, cost, algorithm});
+  };
   if (uniform(cluster_, group)) {
     const Link& link = cluster_.workers[group.ranks().front()].link;
-    cost = {form.latencies * link.latency, {form.bytes / link.bandwidth.bytes_per_second}};
-  } else if (algorithm == Algorithm::tree && collective == Collective::all_reduce) {
-    cost = worst_link(form, cluster_, group);
-  } else {
-    const auto pattern = pattern::make_pattern(algorithm, collective, group.size(),
-                                               pattern::rack_positions(group, cluster_), shift);
-    cost = walk_rounds(*pattern, cluster_, group);
-    if (algorithm == Algorithm::recursive_doubling && collective == Collective::all_reduce)
-      cost.b.value += folded_again(*pattern, cluster_, group);
+    return add({form.latencies * link.latency, {form.bytes / link.bandwidth.bytes_per_second}});
   }
-  cost.b.value += form.reduced * cluster_.gamma.value;
-  return cost;
+  if (algorithm == Algorithm::tree && collective == Collective::all_reduce)
+    return add(worst_link(form, cluster_, group));
+  const auto pattern = pattern::make_pattern(algorithm, collective, group.size(),
+                                             pattern::rack_positions(group, cluster_), shift);
+  LinearCost whole = walk_rounds(*pattern, cluster_, group);
+  if (algorithm == Algorithm::recursive_doubling && collective == Collective::all_reduce)
+    whole.b.value += folded_again(*pattern, cluster_, group);
+  add(whole);
+  if (pattern->has_phases()) add(in_segments(*pattern, cluster_, group, whole));
 }
 
 Curve CostModel::compute(const Group& group, Collective collective, Algorithm algorithm,
@@ -174,9 +195,7 @@ Curve CostModel::compute(const Group& group, Collective collective, Algorithm al
   if (algorithm == Algorithm::automatic) list = choices(cluster_, group, collective);
   if (collective == Collective::shift) list = {Algorithm::direct};
   std::vector<Curve::Piece> lines;
-  lines.reserve(list.size());
-  for (const Algorithm each : list)
-    lines.push_back({Bytes{0}, line(group, collective, each, shift), each});
+  for (const Algorithm each : list) add_lines(group, collective, each, shift, lines);
   return Curve::cheapest(lines);
 }
 

@@ -56,6 +56,8 @@ void read_optional_fields(const JsonReader& reader, Cluster& cluster) {
     cluster.algorithm =
         parse_algorithm(reader.at("algorithm").text(), reader.at("algorithm").where());
   if (reader.has("gamma")) cluster.gamma = {reader.at("gamma").number_at_least(0)};
+  if (reader.has("piece"))
+    cluster.piece = Bytes{reader.at("piece").integer(1, std::int64_t{1} << 40)};
   if (reader.has("jitter")) cluster.jitter = reader.at("jitter").number_at_least(0);
   if (reader.has("optimizer_step")) cluster.optimizer_step = reader.at("optimizer_step").seconds();
   if (reader.has("straggle")) {
@@ -97,6 +99,7 @@ std::string to_json(const Cluster& cluster) {
   }
   json["algorithm"] = name_of(cluster.algorithm);
   json["gamma"] = cluster.gamma.value;
+  if (cluster.piece != Cluster{}.piece) json["piece"] = cluster.piece.count;
   json["jitter"] = cluster.jitter;
   json["straggle"] =
       Json{{"probability", cluster.straggle.probability}, {"factor", cluster.straggle.factor}};

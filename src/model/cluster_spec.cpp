@@ -79,6 +79,11 @@ void parse_straggle(Cluster& cluster, std::string_view value, const std::string&
     usage_error("{}: {} must be at most 100% and a factor of at least 1", what, quote(value));
 }
 
+void parse_piece(Cluster& cluster, std::string_view value, const std::string& what) {
+  cluster.piece = parse_bytes(value, what);
+  if (cluster.piece < Bytes{1}) usage_error("{}: {} must be above zero", what, quote(value));
+}
+
 using Setter = std::function<void(std::string_view value, const std::string& what)>;
 
 // The options that fit every kind of cluster.
@@ -86,6 +91,7 @@ std::map<std::string, Setter, std::less<>> common_options(Cluster& cluster) {
   return {
       {"algorithm", [&](auto v, auto& w) { cluster.algorithm = parse_algorithm(v, w); }},
       {"gamma", [&](auto v, auto& w) { cluster.gamma = parse_seconds_per_byte(v, w); }},
+      {"piece", [&](auto v, auto& w) { parse_piece(cluster, v, w); }},
       {"slow", [&](auto v, auto& w) { parse_slow(cluster, v, w); }},
       {"jitter", [&](auto v, auto& w) { cluster.jitter = parse_percent(v, w); }},
       {"straggle", [&](auto v, auto& w) { parse_straggle(cluster, v, w); }},
@@ -164,6 +170,7 @@ std::string spell_common(const Cluster& cluster) {
   if (cluster.algorithm != Algorithm::automatic)
     text += fmt::format(",algorithm={}", name_of(cluster.algorithm));
   if (cluster.gamma.value > 0) text += fmt::format(",gamma={}", spell(cluster.gamma));
+  if (cluster.piece != Cluster{}.piece) text += fmt::format(",piece={}", spell(cluster.piece));
   for (int rank = 0; rank < cluster.size(); ++rank)
     if (cluster.workers[rank].slow != 1)
       text += fmt::format(",slow={}*{}", rank, cluster.workers[rank].slow);

@@ -1,5 +1,8 @@
 #include "model/slowed_down.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace riffle::model {
 
 Cluster slowed_down(Cluster cluster, double dilate, double shrink) {
@@ -16,6 +19,8 @@ Cluster slowed_down(Cluster cluster, double dilate, double shrink) {
   }
   cluster.gamma.value *= dilate * shrink;
   cluster.optimizer_step *= dilate;
+  cluster.piece = Bytes{
+      std::max<std::int64_t>(std::llround(static_cast<double>(cluster.piece.count) / shrink), 1)};
   return cluster;
 }
 

@@ -50,6 +50,9 @@ class Pattern {
   virtual void receives(int member, int round, std::vector<Message>& out) const = 0;
   // Together they cover all rounds, in order of their first one.
   [[nodiscard]] virtual std::vector<RoundClass> round_classes() const;
+  // Its rounds load different links: segments (pieces.h) that follow each other use them all at a
+  // time, where a whole vector would use one after the other.
+  [[nodiscard]] virtual bool has_phases() const { return false; }
 
  protected:
   Pattern(int members, int rounds, int blocks)

@@ -2,6 +2,7 @@
 // members; owners of the same shard all-reduce it across racks by halving-doubling; then owners
 // send their shard to the whole rack.
 // Rounds 2 inside and 2*ceil(log2 R) across; an uplink carries 2(R-1)/R of the vector each way.
+// Of a long vector one segment is across while others are inside.
 #include <algorithm>
 
 #include "pattern/parts.h"
@@ -52,6 +53,8 @@ class TwoLevel : public Pattern {
       for (const Message& message : inner) add_cross(message, place.index, out);
     }
   }
+
+  [[nodiscard]] bool has_phases() const override { return true; }
 
  private:
   struct Place {

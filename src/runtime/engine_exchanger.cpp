@@ -34,7 +34,7 @@ void EngineExchanger::average(TensorView values) {
 // ---- flights
 
 void EngineExchanger::open(const Opening& opening) {
-  racks_ = opening.world.racks();
+  know(opening.world);
   lanes_.emplace(control_, opening.needs.lanes, opening.senses);
   monitor_.emplace(engine_, control_.ranks, opening.session);
   dispatcher_.emplace(
@@ -43,7 +43,12 @@ void EngineExchanger::open(const Opening& opening) {
 }
 
 void EngineExchanger::change(const World& world, const std::vector<Program>& /*programs*/) {
+  know(world);
+}
+
+void EngineExchanger::know(const World& world) {
   racks_ = world.racks();
+  piece_ = world.cluster.piece;
 }
 
 void EngineExchanger::run(Flight& flight) const {
@@ -51,6 +56,7 @@ void EngineExchanger::run(Flight& flight) const {
   CollectiveOptions options{.lane = lanes_->at(exchange.lane),
                             .weights = exchange.weights,
                             .algorithm = exchange.algorithm,
+                            .piece = piece_,
                             .timeout = control_.timeout,
                             .background = true,
                             .epoch = control_.epoch,

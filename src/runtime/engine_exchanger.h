@@ -54,12 +54,15 @@ class EngineExchanger final : public Exchanger {
  private:
   // The collectives of a flight, on its lane's thread.
   void run(Flight& flight) const;
+  void know(const World& world);
 
   Engine& engine_;
   std::unique_ptr<Collectives> own_collectives_;
   collective::Control control_;
   EngineMemory memory_;
+  // Of the world that all ranks agree on.
   Partition racks_;
+  Bytes piece_{};
   // From open() on; what runs ends before what it uses.
   std::optional<Lanes> lanes_;
   std::optional<PeerMonitor> monitor_;

@@ -55,7 +55,9 @@ void Bundles::dissolve(int id) {
     flow.bundle = -1;
     const int to = bundle.receivers[i];
     flow.rank = {bundle.ranks[bundle.first + i], bundle.ranks[to]};
-    flow.cargo = {whole.cargo.collective, whole.cargo.round, bundle.first + i, to};
+    flow.cargo = whole.cargo;
+    flow.cargo.from = bundle.first + i;
+    flow.cargo.to = to;
     flow.stream = whole.stream;
     // Nobody is there: no link gets crowded.
     const double now = streams_[whole.stream].last;

@@ -15,6 +15,22 @@ int Collectives::new_collective() {
 }
 
 int Collectives::open(std::shared_ptr<const MessagePlan> plan, double bytes, std::int64_t owner) {
+  const int segments = plan->shape().segments(bytes);
+  if (segments == 1) return open_one(std::move(plan), bytes, owner);
+  const int members = plan->shape().members();
+  const int id = open_timed(members, 0, false, owner);
+  Collective& whole = *collectives_[id];
+  for (auto* counts : {&whole.begun, &whole.ended, &whole.leaving})
+    counts->assign(static_cast<std::size_t>(members), 0);
+  for (int i = 0; i < segments; ++i) {
+    whole.parts.push_back(open_one(plan, bytes / segments, owner));
+    collectives_[whole.parts.back()]->whole = id;
+  }
+  return id;
+}
+
+int Collectives::open_one(std::shared_ptr<const MessagePlan> plan, double bytes,
+                          std::int64_t owner) {
   const int id = new_collective();
   Collective& collective = *collectives_[id];
   const Shape& shape = plan->shape();
@@ -27,6 +43,8 @@ int Collectives::open(std::shared_ptr<const MessagePlan> plan, double bytes, std
   collective.bytes = bytes;
   collective.owner = owner;
   collective.joined = collective.done = 0;
+  collective.whole = -1;
+  collective.parts.clear();
   return id;
 }
 
@@ -39,6 +57,8 @@ int Collectives::open_timed(int members, double seconds, bool one_at_a_time, std
   collective.one_at_a_time = one_at_a_time;
   collective.owner = owner;
   collective.joined = collective.done = 0;
+  collective.whole = -1;
+  collective.parts.clear();
   return id;
 }
 
@@ -47,6 +67,8 @@ void Collectives::join(int id, int member, double now) {
   ++collective.joined;
   if (collective.plan)
     begin_round(id, member, 0, now);
+  else if (!collective.parts.empty())
+    begin_segments(id, member, now);
   else if (collective.joined == collective.members)
     start_timed(id, now);
 }
@@ -69,11 +91,52 @@ void Collectives::timed_done(int id, double now) {
 void Collectives::finish_member(int id, int member, double now) {
   Collective& collective = *collectives_[id];
   const std::int64_t owner = collective.owner;
+  const int whole = collective.whole;
   if (++collective.done == collective.members) {
     collective.plan.reset();
     free_.push_back(id);
   }
+  if (whole >= 0) return segment_ended(whole, member, now);
   listener_.member_done(owner, member, now);
+}
+
+void Collectives::begin_segments(int id, int member, double now) {
+  Collective& whole = *collectives_[id];
+  const auto segments = static_cast<int>(whole.parts.size());
+  int& begun = whole.begun[member];
+  while (begun < segments && begun - whole.ended[member] < pattern::kWindow &&
+         whole.leaving[member] == 0)
+    begin_round(whole.parts[begun++], member, 0, now);
+}
+
+void Collectives::segment_left(int id, int member, double now) {
+  if (--collectives_[id]->leaving[member] == 0) begin_segments(id, member, now);
+}
+
+void Collectives::segment_ended(int id, int member, double now) {
+  Collective& whole = *collectives_[id];
+  if (++whole.ended[member] == static_cast<int>(whole.parts.size()))
+    finish_member(id, member, now);
+  else
+    begin_segments(id, member, now);
+}
+
+void Collectives::left(int flow, double now) {
+  for (; flow >= 0; flow = network_.next(flow)) {
+    const Cargo cargo = network_.cargo(flow);
+    if (!cargo.told) continue;
+    const Collective& part = *collectives_[cargo.collective];
+    const int whole = part.whole;
+    const int cell = part.plan->shape().cell(cargo.round, cargo.from);
+    const int members = cargo.to == kBundle ? part.plan->run(part.plan->bundled(cell)).count : 1;
+    for (int i = 0; i < members; ++i) segment_left(whole, cargo.from + i, now);
+  }
+}
+
+// The member begins to send so many flows.
+void Collectives::sends(Collective& collective, int member, int round, int flows) {
+  collective.sending[member] = flows;
+  if (collective.whole >= 0 && round == 0) collectives_[collective.whole]->leaving[member] = flows;
 }
 
 void Collectives::begin_round(int id, int member, int round, double now) {
@@ -82,7 +145,7 @@ void Collectives::begin_round(int id, int member, int round, double now) {
   if (round == shape.rounds()) return finish_member(id, member, now);
   collective.round[member] = round;
   if (const int run = collective.plan->bundled(shape.cell(round, member)); run >= 0) {
-    collective.sending[member] = 1;
+    sends(collective, member, round, 1);
     ++collective.together[run];
     postponed_.push_back({id, member, round});
     return;
@@ -117,11 +180,12 @@ void Collectives::send_bundle(const Postponed& what, int which, double now) {
   const bool in_step =
       std::all_of(first, first + run.count, [&](int round) { return round == what.round; });
   const int cell = plan.shape().cell(what.round, run.first);
-  const bool sent =
-      in_step &&
-      network_.bundle(plan.path(plan.shape().first_send(cell)), plan.bundle(which, what.round),
-                      plan.shape().share(cell) * collective.bytes,
-                      {what.collective, what.round, run.first, kBundle}, now);
+  const bool sent = in_step && network_.bundle(plan.path(plan.shape().first_send(cell)),
+                                               plan.bundle(which, what.round),
+                                               plan.shape().share(cell) * collective.bytes,
+                                               {what.collective, what.round, run.first, kBundle,
+                                                collective.whole >= 0 && what.round == 0},
+                                               now);
   collective.together[which] = sent ? 0 : run.count + 1;  // not asked again
 }
 
@@ -133,15 +197,16 @@ void Collectives::send_all(int id, Collective& collective, int member, int round
   const int end = shape.first_send(cell + 1);
   const Rank from = plan.rank(member);
   const double bytes = shape.share(cell) * collective.bytes;
+  const bool told = collective.whole >= 0 && round == 0;
   if (const int fan = plan.fan(cell); fan >= 0) {
-    collective.sending[member] = 1;
-    network_.fan(fan, from, end - begin, bytes, {id, round, member, kFan}, now);
+    sends(collective, member, round, 1);
+    network_.fan(fan, from, end - begin, bytes, {id, round, member, kFan, told}, now);
     return;
   }
-  collective.sending[member] = end - begin;
+  sends(collective, member, round, end - begin);
   for (int i = begin; i < end; ++i) {
     const int to = shape.receiver(i);
-    network_.send(plan.path(i), from, plan.rank(to), bytes, {id, round, member, to}, now);
+    network_.send(plan.path(i), from, plan.rank(to), bytes, {id, round, member, to, told}, now);
   }
 }
 

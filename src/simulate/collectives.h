@@ -1,6 +1,11 @@
 // Collectives under way: each member walks through its rounds on its own, sends when it begins a
 // round and begins the next when every message of the round that it sends or hears has arrived.
 // A member that is early is heard later: nobody waits for members that it does not hear from.
+//
+// A long vector in a pattern with phases travels in segments (pattern/pieces.h), each a collective
+// of its own: a member begins the next one when what it sends in the first round of the last one
+// has left, so that segments follow each other, and when no more than a window of them is under
+// way.
 #pragma once
 
 #include <memory>
@@ -31,6 +36,7 @@ class Collectives {
   void join(int id, int member, double now);
 
   // What the events of these names call.
+  void left(int first_flow, double now);
   void delivered(int first_flow, double now);
   void begin_listed(int first, double now);
   void timed_done(int id, double now);
@@ -52,6 +58,11 @@ class Collectives {
     std::vector<int> sending;   // its messages of this round that have not arrived
     std::vector<int> missing;   // messages still to be heard, by cell of the plan
     std::vector<int> together;  // members of a run that send at this time
+    int whole = -1;             // what it is a segment of
+    std::vector<int> parts;     // its segments, where it has some; then of each member:
+    std::vector<int> begun;     // segments
+    std::vector<int> ended;     // segments
+    std::vector<int> leaving;   // first messages of the last one begun that have not left
   };
   struct Postponed {
     int collective = 0;
@@ -65,6 +76,11 @@ class Collectives {
   };
 
   int new_collective();
+  int open_one(std::shared_ptr<const MessagePlan> plan, double bytes, std::int64_t owner);
+  void begin_segments(int id, int member, double now);
+  void segment_left(int id, int member, double now);
+  void segment_ended(int id, int member, double now);
+  void sends(Collective& collective, int member, int round, int flows);
   void start_timed(int id, double now);
   void begin_round(int id, int member, int round, double now);
   void send_bundle(const Postponed& postponed, int run, double now);

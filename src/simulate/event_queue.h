@@ -10,6 +10,7 @@ namespace riffle::simulator {
 
 enum class Happening : std::uint8_t {
   stream_done,  // the first flow of a stream has sent its last byte (id: stream)
+  left,         // of flows that left together somebody wants to know it (id: the first flow)
   delivery,     // flows that left together arrive (id: the first flow)
   begin,        // members begin their next round (id: the first of a list)
   timed_done,   // an exchange that has only a cost is over (id: collective)

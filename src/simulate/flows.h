@@ -16,6 +16,7 @@ struct Cargo {
   int round = 0;
   int from = 0;
   int to = 0;
+  bool told = false;  // whoever sent it wants to know when its last byte has left
 };
 
 struct Flow {

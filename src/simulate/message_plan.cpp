@@ -11,11 +11,17 @@ namespace {
 // Fewer messages than this are cheap enough to be flows of their own.
 constexpr int kSmallestFan = 8;
 constexpr int kSmallestRun = 4;
+// More would be more work and hardly another time: what the last one takes alone. Of many members
+// each segment is much work, since they are no longer in step: thousands have few segments, or one,
+// and an exchange of theirs takes somewhat longer than it would.
+constexpr int kMostSegments = 32;
+constexpr int kMostParts = 4096;  // segments of a member, all members together
 
 }  // namespace
 
-Shape::Shape(const pattern::Pattern& pattern)
+Shape::Shape(const pattern::Pattern& pattern, Bytes piece)
     : members_(pattern.members()), rounds_(pattern.rounds()), first_{0} {
+  if (pattern.has_phases()) segment_ = static_cast<double>(pattern::segment_bytes(pattern, piece));
   const auto classes = pattern.round_classes();
   repeating_ = classes.size() == 1 && rounds_ > 1;
   std::vector<pattern::Message> messages;
@@ -34,6 +40,12 @@ Shape::Shape(const pattern::Pattern& pattern)
   } else {
     for (int round = 0; round < rounds_; ++round) read_round(pattern, round);
   }
+}
+
+int Shape::segments(double bytes) const {
+  if (segment_ <= 0) return 1;
+  const int most = std::clamp(kMostParts / members_, 1, kMostSegments);
+  return static_cast<int>(std::clamp<double>(std::ceil(bytes / segment_), 1, most));
 }
 
 void Shape::read_round(const pattern::Pattern& pattern, int round) {
@@ -145,7 +157,8 @@ std::shared_ptr<const Shape> MessagePlans::shape(const Exchange& exchange, Algor
         *pattern::make_pattern(algorithm, exchange.collective, n,
                                two_level ? pattern::rack_positions(exchange.group, cluster_)
                                          : std::vector<std::vector<int>>{},
-                               exchange.shift));
+                               exchange.shift),
+        cluster_.piece);
   };
   if (algorithm == Algorithm::two_level) return compile();  // it depends on where the members are
   auto& known = shapes_[{algorithm, exchange.collective, n, exchange.shift}];

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "pattern/pattern.h"
+#include "pattern/pieces.h"
 #include "simulate/network.h"
 
 namespace riffle::simulator {
@@ -15,7 +15,7 @@ namespace riffle::simulator {
 // The part that does not depend on where the members are.
 class Shape {
  public:
-  explicit Shape(const pattern::Pattern& pattern);
+  Shape(const pattern::Pattern& pattern, Bytes piece);
 
   [[nodiscard]] int members() const { return members_; }
   [[nodiscard]] int rounds() const { return rounds_; }
@@ -37,6 +37,9 @@ class Shape {
   [[nodiscard]] double added(int round, int member) const {
     return added_[repeating_ ? round : round * members_ + member];
   }
+  // The segments that a vector of so many bytes travels in, one behind the other. One where the
+  // pattern has no phases: segments would only hide latencies, which closed forms count in full.
+  [[nodiscard]] int segments(double bytes) const;
   // Messages of all members, for the traffic count. Shares of the vector, likewise.
   [[nodiscard]] double messages() const { return messages_; }
   [[nodiscard]] double shares() const { return shares_; }
@@ -46,6 +49,7 @@ class Shape {
 
   int members_;
   int rounds_;
+  double segment_ = 0;  // bytes; 0 where vectors travel whole
   bool repeating_ = false;
   std::vector<int> first_;
   std::vector<int> receivers_;

@@ -62,7 +62,12 @@ void Network::stream_done(int id, double now) {
   const double arrival = now + paths_[stream.path].latency;
   int gone = 0;
   for (int first = streams_.pop_ended(id, now); first >= 0; first = streams_.pop_ended(id, now)) {
-    for (int flow = first; flow >= 0; flow = flows_[flow].next) gone += leave(flow, stream);
+    bool told = false;
+    for (int flow = first; flow >= 0; flow = flows_[flow].next) {
+      gone += leave(flow, stream);
+      told = told || flows_[flow].cargo.told;
+    }
+    if (told) queue_.push(now, Happening::left, first);
     queue_.push(arrival, Happening::delivery, first);
   }
   streams_.popped(id, gone, now);

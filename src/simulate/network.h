@@ -53,8 +53,9 @@ class Network {
   // To be called when everything that happens at `now` has happened: rates change only then.
   void settle(double now);
 
-  // The flows of a delivery: a list. Taking one out of it ends it.
+  // The flows of a delivery, or that have left: a list. Taking one out of it ends it.
   [[nodiscard]] const Cargo& cargo(int flow) const { return flows_[flow].cargo; }
+  [[nodiscard]] int next(int flow) const { return flows_[flow].next; }
   int take(int flow) { return flows_.take(flow); }
 
   [[nodiscard]] const Links& links() const { return links_; }

@@ -74,6 +74,9 @@ void Simulator::run_until(Step step) {
       case Happening::stream_done:
         network_.stream_done(event.id, now);
         break;
+      case Happening::left:
+        workers_.collectives().left(event.id, now);
+        break;
       case Happening::delivery:
         workers_.collectives().delivered(event.id, now);
         break;

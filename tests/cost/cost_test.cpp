@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "model/slowed_down.h"
 #include "pattern/pattern.h"
 #include "riffle/error.h"
 #include "riffle/random.h"
@@ -128,6 +129,24 @@ TEST(CostModel, TwoLevelSendsTheModelAcrossTheUplinkOnce) {
       cost.curve(all, Collective::all_reduce, Algorithm::ring).pieces().front().cost;
   EXPECT_NEAR(ring.b.value, 2 * 15.0 / 16 / 125e6, 1e-15);
   EXPECT_EQ(cost.algorithm({.group = all}, mebibytes(100)), Algorithm::two_level);
+}
+
+// One segment costs its rounds, the next what its bytes take on the link that all rounds load most.
+TEST(CostModel, TwoLevelPiecesFollowEachOther) {
+  const Cluster cluster = parse_cluster("racks:2x4,inner=1ms/1Gbps,outer=2ms/500Mbps");
+  const CostModel cost(cluster);
+  const Group all = World(cluster).ranks();
+  const Curve& curve = cost.curve(all, Collective::all_reduce, Algorithm::two_level);
+  // Two rounds inside (1 ms each) and two across (3 ms each); the largest message is a quarter.
+  EXPECT_NEAR(curve(Bytes{0}).count(), 8e-3, 1e-12);
+  const double rounds = 2 * 0.75 / 125e6 + 1 / 62.5e6;
+  EXPECT_NEAR(curve(mebibytes(1)).count(), 8e-3 + 1048576 * rounds, 1e-9);
+  const Seconds more = curve(mebibytes(51)) - curve(mebibytes(1));
+  EXPECT_NEAR(more.count(), 50 * 1048576 / 62.5e6, 1e-6);
+  // Emulated with a sixteenth of the bytes everything stays as it is, pieces too.
+  const CostModel shrunk(model::slowed_down(cluster, 1, 16));
+  EXPECT_NEAR(shrunk.curve(all, Collective::all_reduce, Algorithm::two_level)(mebibytes(2)).count(),
+              curve(mebibytes(32)).count(), 1e-9);
 }
 
 TEST(CostModel, AFitRefusesGroups) {

@@ -89,6 +89,7 @@ Cluster random_cluster(Random& random) {
   if (chance(random, 2)) cluster.workers[0].slow = random.uniform(0.1, 10);
   cluster.algorithm = random_enum<Algorithm>(random, 7);
   cluster.gamma = {chance(random, 2) ? 0 : random.uniform() * 1e-9};
+  if (chance(random, 2)) cluster.piece = Bytes{1 + below(random, 1 << 24)};
   cluster.jitter = chance(random, 2) ? 0 : random.uniform();
   if (chance(random, 2)) cluster.straggle = {random.uniform(), random.uniform(1, 10)};
   if (chance(random, 2)) cluster.optimizer_step = random_time(random);

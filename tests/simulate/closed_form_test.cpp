@@ -174,5 +174,42 @@ TEST(ClosedForm, EqualRacks) {
   }
 }
 
+// A long two-level all-reduce keeps its busiest link busy: the first segment goes through all
+// rounds, each byte behind it costs what it takes there.
+TEST(ClosedForm, TwoLevelInSegments) {
+  // Worker's link: 2(1/2 + 1/2 * 3/4) M; uplink: (2 * 3/4) M. Bandwidths make the other the limit.
+  const auto time = [](const std::string& links, int elements) {
+    const Trace trace = small_trace(1, elements, milliseconds(1), milliseconds(2));
+    const Cluster cluster = parse_cluster("racks:4x2," + links + ",algorithm=two-level");
+    const Seconds modelled =
+        CostModel(cluster).time({.group = World(cluster).ranks()}, trace.bytes());
+    const Seconds simulated = simulate_spec(trace, cluster, "bsp").iteration - trace.compute();
+    return std::pair(simulated, modelled);
+  };
+  for (const auto& [links, seconds_per_byte] :
+       {std::pair{"inner=20us/1GB/s,outer=100us/10GB/s", 1.75e-9},
+        std::pair{"inner=20us/1GB/s,outer=100us/100MB/s", 15e-9}})
+    for (const int elements : {2'000'000, 8'000'000}) {
+      const auto [simulated, modelled] = time(links, elements);
+      const Seconds least{4.0 * elements * seconds_per_byte};
+      EXPECT_GE(simulated, least) << links << ", " << elements;
+      EXPECT_GE(modelled, least) << links << ", " << elements;
+      EXPECT_LE(modelled, least * 1.25) << links << ", " << elements;
+      EXPECT_NEAR(simulated / modelled, 1, 0.1) << links << ", " << elements;
+    }
+}
+
+// What fits into one segment goes through the rounds one after the other.
+TEST(ClosedForm, AShortTwoLevelIsNotCut) {
+  const Trace trace = small_trace(1, 65'536, milliseconds(1), milliseconds(2));
+  const std::string links = "racks:2x4,inner=1ms/100MB/s,outer=1ms/100MB/s,algorithm=two-level";
+  const Cluster cluster = parse_cluster(links);
+  // Inside twice 3/4 M; across, the four owners of a rack share the uplink: M/8 each, twice.
+  const double bytes = 4.0 * 65'536 * (2 * 0.75 + 2 * 4 / 8.0) / 1e8;
+  EXPECT_NEAR(
+      simulate_spec(trace, cluster, "bsp").iteration / (trace.compute() + Seconds(bytes + 6e-3)), 1,
+      1e-9);
+}
+
 }  // namespace
 }  // namespace riffle

@@ -34,6 +34,7 @@ Cluster irregular(Random& random, int most_racks, int most_workers, bool equal_l
   }
   cluster.workers.push_back(cluster.workers.back());
   for (WorkerSpec& worker : cluster.workers) worker.slow = random.uniform(0.5, 2);
+  cluster.piece = mebibytes(1);  // few enough segments that the simulator takes all of them
   cluster.gamma = random.below(2) == 0 ? SecondsPerByte{} : SecondsPerByte{1e-10};
   return cluster;
 }

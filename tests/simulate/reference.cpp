@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
+
+#include "pattern/pieces.h"
 
 namespace riffle::reference {
 
@@ -25,9 +28,11 @@ double FluidNetwork::capacity(int link) const {
                       : cluster_.domains[link / 2 - n].uplink.bandwidth.bytes_per_second;
 }
 
-void FluidNetwork::start(const Flow& flow, std::function<void(double)> arrived) {
+void FluidNetwork::start(const Flow& flow, std::function<void(double)> arrived,
+                         std::function<void(double)> left) {
   active_.push_back({route(flow.from, flow.to), flow.bytes, 0,
-                     cluster_.latency(flow.from, flow.to).count(), std::move(arrived)});
+                     cluster_.latency(flow.from, flow.to).count(), std::move(arrived),
+                     std::move(left)});
 }
 
 void FluidNetwork::at(double time, std::function<void(double)> callback) {
@@ -81,6 +86,7 @@ double FluidNetwork::run() {
         continue;
       }
       timers_.push_back({now_ + active_[i].latency, std::move(active_[i].arrived)});
+      if (active_[i].left) due.push_back(std::move(active_[i].left));
       active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     for (std::size_t i = 0; i < timers_.size();) {
@@ -96,73 +102,127 @@ double FluidNetwork::run() {
   return now_;
 }
 
+namespace {
+
+// Blocks for one receiver travel together.
+std::map<int, pattern::Message> outgoing(const pattern::Pattern& pattern, int member, int round) {
+  std::vector<pattern::Message> list;
+  pattern.sends(member, round, list);
+  std::map<int, pattern::Message> merged;
+  for (const pattern::Message& message : list) {
+    auto [at, fresh] = merged.emplace(message.to, message);
+    if (!fresh) at->second.count += message.count;
+  }
+  return merged;
+}
+
+// A vector in segments: each member begins a segment when the first messages of the last one have
+// left, and when fewer than a window of them are under way.
+class Collective {
+ public:
+  Collective(const pattern::Pattern& pattern, const Group& group, double bytes, int segments,
+             const Cluster& cluster)
+      : pattern_(pattern),
+        group_(group),
+        bytes_(bytes / segments),
+        gamma_(cluster.gamma.value),
+        network_(cluster),
+        members_(static_cast<std::size_t>(pattern.members())) {
+    for (Member& member : members_)
+      member.segments.assign(static_cast<std::size_t>(segments),
+                             {-1, std::vector<int>(pattern.rounds(), 0)});
+    added_.assign(members_.size(), std::vector<double>(pattern.rounds(), 0));
+    for (int m = 0; m < pattern.members(); ++m)
+      for (int r = 0; r < pattern.rounds(); ++r)
+        for (const auto& [to, message] : outgoing(pattern, m, r)) {
+          for (const int side : {m, to})
+            for (Segment& segment : members_[side].segments) ++segment.open[r];
+          if (message.add) added_[to][r] += bytes_ * message.count / pattern.blocks();
+        }
+  }
+
+  std::vector<double> ends(const std::vector<double>& joins) {
+    for (int m = 0; m < pattern_.members(); ++m)
+      network_.at(joins[m], [this, m](double t) { begin_segments(m, t); });
+    network_.run();
+    std::vector<double> ends;
+    for (const Member& member : members_) ends.push_back(member.end);
+    return ends;
+  }
+
+ private:
+  struct Segment {
+    int round = -1;
+    std::vector<int> open;  // messages of a round still waited for, its own included
+  };
+  struct Member {
+    std::vector<Segment> segments;
+    int begun = 0;
+    int ended = 0;
+    int leaving = 0;
+    double end = -1;
+  };
+
+  void begin_segments(int m, double now) {
+    Member& member = members_[m];
+    while (member.begun < static_cast<int>(member.segments.size()) && member.leaving == 0 &&
+           member.begun - member.ended < pattern::kWindow)
+      begin(m, member.begun++, now);
+  }
+
+  void begin(int m, int s, double now) {
+    Member& member = members_[m];
+    const int r = ++member.segments[s].round;
+    if (r == pattern_.rounds()) {
+      ++member.ended;
+      member.end = now;
+      return begin_segments(m, now);
+    }
+    const auto messages = outgoing(pattern_, m, r);
+    if (r == 0) member.leaving = static_cast<int>(messages.size());
+    for (const auto& [to, message] : messages)
+      network_.start(
+          {group_.ranks()[m], group_.ranks()[to], bytes_ * message.count / pattern_.blocks()},
+          [this, m, receiver = to, r, s](double t) {
+            for (const int side : {receiver, m}) {
+              --members_[side].segments[s].open[r];
+              if (members_[side].segments[s].round == r) advance(side, s, t);
+            }
+          },
+          [this, m, r](double t) {
+            if (r == 0 && --members_[m].leaving == 0) begin_segments(m, t);
+          });
+    advance(m, s, now);
+  }
+
+  void advance(int m, int s, double now) {
+    Segment& segment = members_[m].segments[s];
+    if (segment.open[segment.round] != 0) return;
+    segment.open[segment.round] = -1;  // passed
+    const double adding = gamma_ * added_[m][segment.round];
+    if (adding > 0)
+      network_.at(now + adding, [this, m, s](double t) { begin(m, s, t); });
+    else
+      begin(m, s, now);
+  }
+
+  const pattern::Pattern& pattern_;
+  const Group& group_;
+  double bytes_;  // of a segment
+  double gamma_;
+  FluidNetwork network_;
+  std::vector<Member> members_;
+  std::vector<std::vector<double>> added_;
+};
+
+}  // namespace
+
 std::vector<double> collective_ends(const pattern::Pattern& pattern, const Group& group,
                                     double bytes, const Cluster& cluster,
                                     const std::vector<double>& joins) {
-  FluidNetwork network(cluster);
-  const int n = pattern.members();
-  std::vector<int> round(static_cast<std::size_t>(n), -1);
-  std::vector<double> ends(static_cast<std::size_t>(n), -1);
-  // Messages of a round that a member still waits for, its own included.
-  std::vector<std::vector<int>> open(static_cast<std::size_t>(n));
-  std::vector<std::vector<double>> added(static_cast<std::size_t>(n));
-  const auto outgoing = [&](int member, int r) {
-    std::vector<pattern::Message> list;
-    pattern.sends(member, r, list);
-    std::map<int, pattern::Message> merged;  // blocks for one receiver travel together
-    for (const pattern::Message& message : list) {
-      auto [at, fresh] = merged.emplace(message.to, message);
-      if (!fresh) at->second.count += message.count;
-    }
-    return merged;
-  };
-  for (int m = 0; m < n; ++m) {
-    open[m].assign(static_cast<std::size_t>(pattern.rounds()), 0);
-    added[m].assign(static_cast<std::size_t>(pattern.rounds()), 0);
-  }
-  for (int m = 0; m < n; ++m)
-    for (int r = 0; r < pattern.rounds(); ++r)
-      for (const auto& [to, message] : outgoing(m, r)) {
-        ++open[m][r];
-        ++open[to][r];
-        if (message.add) added[to][r] += bytes * message.count / pattern.blocks();
-      }
-
-  std::function<void(int, double)> begin;
-  const auto advance = [&](int member, double now) {
-    while (round[member] < pattern.rounds() && open[member][round[member]] == 0) {
-      const double adding = cluster.gamma.value * added[member][round[member]];
-      open[member][round[member]] = -1;  // passed
-      if (adding > 0) {
-        network.at(now + adding, [&begin, member](double t) { begin(member, t); });
-        return;
-      }
-      begin(member, now);
-      return;
-    }
-  };
-  begin = [&](int member, double now) {
-    const int r = ++round[member];
-    if (r == pattern.rounds()) {
-      ends[member] = now;
-      return;
-    }
-    for (const auto& [to, message] : outgoing(member, r)) {
-      const int receiver = to;
-      network.start(
-          {group.ranks()[member], group.ranks()[to], bytes * message.count / pattern.blocks()},
-          [&, member, receiver, r](double t) {
-            for (const int side : {receiver, member}) {
-              --open[side][r];
-              if (round[side] == r) advance(side, t);
-            }
-          });
-    }
-    advance(member, now);
-  };
-  for (int m = 0; m < n; ++m) network.at(joins[m], [&begin, m](double t) { begin(m, t); });
-  network.run();
-  return ends;
+  const Bytes size{static_cast<std::int64_t>(bytes)};
+  const int segments = pattern.has_phases() ? pattern::segments(pattern, size, cluster.piece) : 1;
+  return Collective(pattern, group, bytes, segments, cluster).ends(joins);
 }
 
 }  // namespace riffle::reference

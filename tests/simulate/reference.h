@@ -20,8 +20,9 @@ class FluidNetwork {
  public:
   explicit FluidNetwork(const Cluster& cluster) : cluster_(cluster) {}
 
-  // Starts a flow now; `arrived` is called one latency after its last byte has left.
-  void start(const Flow& flow, std::function<void(double)> arrived);
+  // Starts a flow now; `left` is called when its last byte has left, `arrived` one latency later.
+  void start(const Flow& flow, std::function<void(double)> arrived,
+             std::function<void(double)> left = {});
   // Calls back at a time.
   void at(double time, std::function<void(double)> callback);
   // Until nothing is left to happen. Returns the time of the last thing that did.
@@ -35,6 +36,7 @@ class FluidNetwork {
     double rate = 0;
     double latency = 0;
     std::function<void(double)> arrived;
+    std::function<void(double)> left;
   };
   struct Timer {
     double time = 0;
@@ -50,7 +52,8 @@ class FluidNetwork {
   std::vector<Timer> timers_;
 };
 
-// When each member of a collective has its result, where member i joins at joins[i].
+// When each member of a collective has its result, where member i joins at joins[i]. A pattern with
+// phases runs in segments, as pattern/pieces.h cuts.
 std::vector<double> collective_ends(const pattern::Pattern& pattern, const Group& group,
                                     double bytes, const Cluster& cluster,
                                     const std::vector<double>& joins);
