@@ -14,6 +14,8 @@ constexpr double kOther = 1.5;
 constexpr Seconds kNoise = microseconds(300);
 // Hosts of a rack whose latencies are looked at.
 constexpr std::size_t kSpokesmen = 2;
+// Of a part that holds latencies and an uplink, what latencies may take.
+constexpr double kShareOfEchoes = 0.25;
 
 class Check {
  public:
@@ -37,6 +39,12 @@ class Check {
   void rest() const {
     if (options_.between) options_.between();
   }
+  [[nodiscard]] Seconds echo_time() const {
+    return options_.together ? kShareOfEchoes * options_.slice : options_.slice;
+  }
+  [[nodiscard]] Seconds flow_time() const {
+    return (options_.together ? 1 - kShareOfEchoes : 1) * options_.slice / 2;
+  }
 
   bool latencies_are_as_before() {
     std::vector<Rank> ranks;
@@ -48,8 +56,8 @@ class Check {
     }
     std::ranges::sort(ranks);
     const Group among(std::move(ranks));
-    const PairTable<Echo> echoes = time_echoes(place_, among, options_.slice);
-    rest();
+    const PairTable<Echo> echoes = time_echoes(place_, among, echo_time());
+    if (!options_.together) rest();
     for (int a = 0; a < among.size(); ++a)
       for (int b = 0; b < a; ++b) {
         const Seconds was = known_.latency(among.ranks()[a], among.ranks()[b]);
@@ -68,7 +76,7 @@ class Check {
         const Seconds trip = 2 * known_.latency(speakers_.ranks()[a], speakers_.ranks()[b]);
         echoes.set_both(a, b, {trip, trip});
       }
-    Rounds rounds(place_, speakers_, echoes, options_.slice / 2, kEndless);
+    Rounds rounds(place_, speakers_, echoes, flow_time(), kEndless);
     Cluster now = known_;
     for (int p = 1; p < static_cast<int>(levels_.parts.size()); ++p) {
       Link& uplink = now.domains[static_cast<std::size_t>(levels_.domains[p])].uplink;
@@ -78,7 +86,7 @@ class Check {
         uplink.bandwidth = now.domains[levels_.domains[siblings.front()]].uplink.bandwidth;
         continue;
       }
-      uplink.bandwidth = rounds.load_uplink(levels_.parts, p).rate();
+      uplink.bandwidth = rounds.load_uplink(levels_.parts, p, uplink.bandwidth).rate();
       rest();
     }
     return now;

@@ -65,7 +65,7 @@ Rounds::Rounds(const Place& place, const Group& hosts, const PairTable<Echo>& ec
       budget_(budget),
       rates_(hosts.size()) {}
 
-std::vector<Flow> Rounds::flows_of(const Pairs& pairs) const {
+std::vector<Flow> Rounds::flows_of(const Pairs& pairs, Bandwidth most) const {
   const std::vector<HostRate> known = host_rates(rates_);
   // One peer may have been a slow one; two say what the host itself can.
   const auto rate_of = [&](int host) {
@@ -78,7 +78,7 @@ std::vector<Flow> Rounds::flows_of(const Pairs& pairs) const {
   for (const auto& [from, to] : pairs)
     flows.push_back({.from = hosts_.ranks()[from],
                      .to = hosts_.ranks()[to],
-                     .piece = piece_for(std::min(rate_of(from), rate_of(to))),
+                     .piece = piece_for(std::min({rate_of(from), rate_of(to), most})),
                      .round_trip = echoes_.at(from, to)->least});
   return flows;
 }
@@ -89,11 +89,11 @@ void Rounds::note(std::pair<int, int> pair, Bandwidth rate) {
   known = known ? std::max(*known, rate) : rate;
 }
 
-std::vector<Carried> Rounds::carry_settled(const Pairs& pairs) {
-  std::vector<Carried> carried = carry(place_, flows_of(pairs), time_);
+std::vector<Carried> Rounds::carry_settled(const Pairs& pairs, Bandwidth most) {
+  std::vector<Carried> carried = carry(place_, flows_of(pairs, most), time_);
   while (!have_settled(carried) && time_ < most_time_) {
     time_ = std::min(2 * time_, most_time_);
-    carried = carry(place_, flows_of(pairs), time_);
+    carried = carry(place_, flows_of(pairs, most), time_);
   }
   return carried;
 }
@@ -127,7 +127,7 @@ void Rounds::look_at_clock() {
   over_ = over.front() > 0;
 }
 
-UplinkLoad Rounds::load_uplink(const Levels& levels, int part) {
+UplinkLoad Rounds::load_uplink(const Levels& levels, int part, Bandwidth known) {
   Pairs pairs = pairs_across(levels, part);
   const std::vector<HostRate> rates = host_rates(rates_);
   UplinkLoad load;
@@ -136,7 +136,7 @@ UplinkLoad Rounds::load_uplink(const Levels& levels, int part) {
     load.ends.bytes_per_second += std::min(rates[a].best(), rates[b].best()).bytes_per_second;
   time_ = std::min(std::max(time_, kLeastUplinkTime), most_time_);
   for (Bandwidth* sum : {&load.out, &load.in}) {
-    for (const Carried& flow : carry_settled(pairs))
+    for (const Carried& flow : carry_settled(pairs, {known.bytes_per_second / load.flows}))
       sum->bytes_per_second += flow.rate.bytes_per_second;
     for (auto& [from, to] : pairs) std::swap(from, to);
   }

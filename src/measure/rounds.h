@@ -23,7 +23,8 @@ class Rounds {
   // would delay what TCP acknowledges. A pair that was measured before keeps the better rate.
   void run(int count, const std::function<void(const std::string&)>& tell);
   // Hosts of a part send to as many beyond it, within the part around it, and receive from them.
-  UplinkLoad load_uplink(const Levels& levels, int part);
+  // Where it is `known` what the uplink carries, pieces are cut for that.
+  UplinkLoad load_uplink(const Levels& levels, int part, Bandwidth known = kUnknown);
 
   [[nodiscard]] const PairTable<Bandwidth>& rates() const { return rates_; }
   [[nodiscard]] Seconds time() const { return time_; }
@@ -32,9 +33,11 @@ class Rounds {
 
  private:
   using Pairs = std::vector<std::pair<int, int>>;
-  // One way; takes longer, from now on, where the flows have not settled.
-  std::vector<Carried> carry_settled(const Pairs& pairs);
-  [[nodiscard]] std::vector<Flow> flows_of(const Pairs& pairs) const;
+  static constexpr Bandwidth kUnknown{1e18};
+  // One way; takes longer, from now on, where the flows have not settled. None is expected to carry
+  // more than `most`.
+  std::vector<Carried> carry_settled(const Pairs& pairs, Bandwidth most = kUnknown);
+  [[nodiscard]] std::vector<Flow> flows_of(const Pairs& pairs, Bandwidth most) const;
   void note(std::pair<int, int> pair, Bandwidth rate);
   void look_at_clock();
 

@@ -2,8 +2,9 @@
 // same numbers give the same answer on every rank.
 //
 // What is usual is the median of the first windows. A change is a factor, beyond kFactor and beyond
-// what the number has wavered by so far, in kWindows windows in a row. So a noisy number that stays
-// what it is never alarms, and a calm one alarms soon.
+// what the number has wavered by so far, in kWindows windows in a row. A window that is twice as far
+// off counts as two, unless the number has been so far off lately and come back. So a noisy number
+// that stays what it is never alarms, and a calm one alarms soon.
 #pragma once
 
 #include <deque>
@@ -28,6 +29,8 @@ class Usual {
   // What nine of ten windows stayed within, so many times over, is noise.
   static constexpr double kSpreads = 3;
   static constexpr int kRemembered = 32;
+  // Windows that count as lately.
+  static constexpr int kSteady = 1000;
 
   // Which way a number has to go to count.
   enum class Way { up, down };
@@ -38,14 +41,17 @@ class Usual {
 
  private:
   [[nodiscard]] double threshold() const;
-  [[nodiscard]] bool is_away(double value) const;
+  // By so many thresholds.
+  [[nodiscard]] bool is_away(double value, double thresholds) const;
   void remember(double value);
 
   Way way_;
   double usual_ = 0;         // logarithms of seconds, like all values here
   int learned_ = 0;          // windows that usual_ rests on, at most kLearned
-  int away_ = 0;             // windows in a row
+  int away_ = 0;             // what windows in a row count
+  bool far_ = false;         // one of them was twice as far off
   double last_ = 0;          // the last of them
+  int steady_ = kSteady;     // windows since it was far off and came back
   std::deque<double> calm_;  // the last windows that are no change
 };
 

@@ -98,11 +98,14 @@ Seconds slice_time(Seconds step) {
   return std::clamp(step, Seconds(0.2), Seconds(0.8));
 }
 
-int slices_of(const Cluster& known) {
-  constexpr int kLatencies = 1;
+bool holds_both(Seconds slice) {
+  return slice >= Seconds(0.4);
+}
+
+int slices_of(const Cluster& known, Seconds slice) {
   const int uplinks = static_cast<int>(known.domains.size()) - 1;
   // Two parts have one path between them.
-  return kLatencies + (uplinks == 2 ? 1 : uplinks);
+  return (holds_both(slice) ? 0 : 1) + (uplinks == 2 ? 1 : uplinks);
 }
 
 }  // namespace riffle::schedule
