@@ -9,9 +9,9 @@ struct CheckOptions {
   // The uplinks are likely to have changed: they are measured first, and where that explains it,
   // nothing else.
   bool uplinks = true;
-  // That one part may take: latencies, or flows both ways.
+  // That one part may take: latencies, or flows one way.
   Seconds slice{0.5};
-  // Latencies and the first uplink are one part.
+  // Parts are: latencies and the first uplink both ways, then another uplink each.
   bool together = false;
   // Called by all ranks between two parts.
   std::function<void()> between = {};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace riffle::measure {
@@ -23,6 +24,8 @@ constexpr double kGrowth = 1.15;
 constexpr double kTotalGrowth = 1.1;
 // Flows that share a link take a while to agree on their shares.
 constexpr Seconds kLeastUplinkTime{0.4};
+
+constexpr std::array<std::string_view, 2> kWays{"", ", the other way"};
 
 Bytes piece_for(Bandwidth rate) {
   const auto bytes = static_cast<std::uint64_t>(kPieceTime.count() * rate.bytes_per_second);
@@ -56,13 +59,14 @@ Seconds longest_round_trip(const PairTable<Echo>& echoes) {
 }  // namespace
 
 Rounds::Rounds(const Place& place, const Group& hosts, const PairTable<Echo>& echoes,
-               Seconds most_time, Seconds budget)
+               Seconds most_time, Seconds budget, Tell tell)
     : place_(place),
       hosts_(hosts),
       echoes_(echoes),
       most_time_(most_time),
       time_(std::min(std::max(kLeastTime, kRoundTrips * longest_round_trip(echoes)), most_time)),
       budget_(budget),
+      tell_(std::move(tell)),
       rates_(hosts.size()) {}
 
 std::vector<Flow> Rounds::flows_of(const Pairs& pairs, Bandwidth most) const {
@@ -98,19 +102,19 @@ std::vector<Carried> Rounds::carry_settled(const Pairs& pairs, Bandwidth most) {
   return carried;
 }
 
-void Rounds::run(int count, const std::function<void(const std::string&)>& tell) {
+void Rounds::run(int count) {
   const int n = hosts_.size();
   if (n < 2) return;
   const int all = rounds_of(n);
   const int done = std::max(std::min(count, all), kLeastRounds);
   for (int i = 0; i < done && !over_; ++i) {
-    tell(fmt::format("rates, round {} of {}", i + 1, done));
     // Where not all of them take place, those that do are spread over the tournament.
     const int round = done < all ? i * all / done : i % all;
     Pairs pairs;
     for (int a = 0; a < n; ++a)
       if (const int b = opponent(a, round, n); b > a) pairs.emplace_back(a, b);
-    for (int way = 0; way < 2; ++way) {
+    for (const std::string_view way : kWays) {
+      tell_(fmt::format("rates, round {} of {}{}", i + 1, done, way));
       const std::vector<Carried> carried = carry_settled(pairs);
       for (std::size_t p = 0; p < pairs.size(); ++p) note(pairs[p], carried[p].rate);
       for (auto& [from, to] : pairs) std::swap(from, to);
@@ -135,7 +139,8 @@ UplinkLoad Rounds::load_uplink(const Levels& levels, int part, Bandwidth known) 
   for (const auto& [a, b] : pairs)
     load.ends.bytes_per_second += std::min(rates[a].best(), rates[b].best()).bytes_per_second;
   time_ = std::min(std::max(time_, kLeastUplinkTime), most_time_);
-  for (Bandwidth* sum : {&load.out, &load.in}) {
+  for (const auto& [sum, way] : {std::pair{&load.out, kWays[0]}, {&load.in, kWays[1]}}) {
+    tell_(fmt::format("uplink {} of {}{}", part, levels.size() - 1, way));
     for (const Carried& flow : carry_settled(pairs, {known.bytes_per_second / load.flows}))
       sum->bytes_per_second += flow.rate.bytes_per_second;
     for (auto& [from, to] : pairs) std::swap(from, to);

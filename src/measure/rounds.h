@@ -13,15 +13,17 @@ namespace riffle::measure {
 
 class Rounds {
  public:
+  // Called before flows go one way, with what they are for.
+  using Tell = std::function<void(const std::string&)>;
   // Flows take no longer than `most_time`, and as long as they need to settle; no round begins when
   // `budget` has passed. What is given must outlive this object. All ranks make the same calls.
   Rounds(const Place& place, const Group& hosts, const PairTable<Echo>& echoes, Seconds most_time,
-         Seconds budget);
+         Seconds budget, Tell tell);
 
   // Every host sends to another, or receives from one, in each round, then the other way round;
   // `count` rounds of a tournament, and at least a few. One way at a time: data on its way back
   // would delay what TCP acknowledges. A pair that was measured before keeps the better rate.
-  void run(int count, const std::function<void(const std::string&)>& tell);
+  void run(int count);
   // Hosts of a part send to as many beyond it, within the part around it, and receive from them.
   // Where it is `known` what the uplink carries, pieces are cut for that.
   UplinkLoad load_uplink(const Levels& levels, int part, Bandwidth known = kUnknown);
@@ -47,6 +49,7 @@ class Rounds {
   Seconds most_time_;
   Seconds time_;
   Seconds budget_;
+  Tell tell_;
   Deadline began_ = Clock::now();
   bool over_ = false;
   PairTable<Bandwidth> rates_;

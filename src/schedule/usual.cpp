@@ -29,7 +29,8 @@ double Usual::threshold() const {
   const double middle = median(values);
   std::vector<double> distances;
   for (const double each : values) distances.push_back(std::abs(each - middle));
-  return std::max(std::log(kFactor), kSpreads * value_at(std::move(distances), 0.9));
+  const double spreads = kSpreads * (1 + kFewer / static_cast<double>(values.size()));
+  return std::max(std::log(kFactor), spreads * value_at(std::move(distances), 0.9));
 }
 
 bool Usual::is_away(double value, double thresholds) const {
@@ -57,7 +58,7 @@ std::optional<double> Usual::look(Seconds value) {
   if (std::exchange(away_, 0) > 0) remember(last_);
   steady_ = std::exchange(far_, false) ? 0 : std::min(steady_ + 1, kSteady);
   remember(now);
-  if (learned_ < kLearned) {
+  if (learned_ < kDecided) {
     ++learned_;
     usual_ = median(std::vector<double>(calm_.begin(), calm_.end()));
   }

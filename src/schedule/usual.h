@@ -24,11 +24,15 @@ class Usual {
   // From so many windows on it is known what is usual; before, from kFew on, only what is far off
   // counts.
   static constexpr int kLearned = 5;
-  static constexpr int kFew = 2;
+  static constexpr int kFew = 3;
+  // So many windows decide what is usual.
+  static constexpr int kDecided = 16;
   static constexpr double kFarOff = 3;
-  // What nine of ten windows stayed within, so many times over, is noise.
-  static constexpr double kSpreads = 3;
-  static constexpr int kRemembered = 32;
+  // What nine of ten windows stayed within, so many times over, is noise; more often where it rests
+  // on few windows: by kFewer over their number.
+  static constexpr double kSpreads = 2;
+  static constexpr double kFewer = 4;
+  static constexpr int kRemembered = 64;
   // Windows that count as lately.
   static constexpr int kSteady = 1000;
 
@@ -47,7 +51,7 @@ class Usual {
 
   Way way_;
   double usual_ = 0;         // logarithms of seconds, like all values here
-  int learned_ = 0;          // windows that usual_ rests on, at most kLearned
+  int learned_ = 0;          // windows that usual_ rests on, at most kDecided
   int away_ = 0;             // what windows in a row count
   bool far_ = false;         // one of them was twice as far off
   double last_ = 0;          // the last of them

@@ -95,7 +95,7 @@ std::vector<ExchangeTime> times_of(const Window& window, const std::vector<Told>
 }
 
 Seconds slice_time(Seconds step) {
-  return std::clamp(step, Seconds(0.2), Seconds(0.8));
+  return std::clamp(step, Seconds(0.15), Seconds(0.8));
 }
 
 bool holds_both(Seconds slice) {
@@ -103,9 +103,9 @@ bool holds_both(Seconds slice) {
 }
 
 int slices_of(const Cluster& known, Seconds slice) {
-  const int uplinks = static_cast<int>(known.domains.size()) - 1;
-  // Two parts have one path between them.
-  return (holds_both(slice) ? 0 : 1) + (uplinks == 2 ? 1 : uplinks);
+  const int domains = static_cast<int>(known.domains.size()) - 1;
+  const int uplinks = domains == 2 ? 1 : domains;  // two parts have one path between them
+  return holds_both(slice) ? uplinks : 1 + 2 * uplinks;
 }
 
 }  // namespace riffle::schedule

@@ -96,8 +96,8 @@ std::vector<ExchangeTime> times_of(const Window& window, const std::vector<Told>
 // --- What a measurement of a known network takes.
 // Training stops for no longer than a step at a time, or for what a rate needs to show.
 Seconds slice_time(Seconds step);
-// A slice of this time has room for latencies and for one uplink; of a shorter one latencies take
-// the whole.
+// A slice of this time has room for latencies and for an uplink both ways; shorter ones hold
+// latencies, or an uplink one way.
 bool holds_both(Seconds slice);
 // The slices in which the uplinks of a cluster are measured.
 int slices_of(const Cluster& known, Seconds slice);
