@@ -51,8 +51,7 @@ EmulatedTraining::EmulatedTraining(Engine& engine, const std::string& strategy, 
       record_(options.record),
       model_(trace_),
       compute_(trace_, environment, engine.rank() % environment.cluster.size(), options.seed) {
-  const ChosenStrategy chosen =
-      choose_strategy(strategy, of_true_sizes(whole, environment.shrink));
+  const ChosenStrategy chosen = choose_strategy(strategy, of_true_sizes(whole, environment.shrink));
   SessionOptions session;
   if (!options.sense) plan_for_emulated(session, environment, trace_, engine.size());
   session.automatic = chosen.automatic;

@@ -119,7 +119,7 @@ class Check {
   Cluster everything() const {
     NetworkOptions all = quick_look(World(known_).racks());
     all.most_time = options_.slice / 2;  // it may take two
-    all.budget = kEndless;  // steps take place in between
+    all.budget = kEndless;               // steps take place in between
     all.progress = [this](const std::string&) { rest(); };
     return measure_network(place_, all).fit.cluster;
   }

@@ -2,9 +2,9 @@
 // same numbers give the same answer on every rank.
 //
 // What is usual is the median of the first windows. A change is a factor, beyond kFactor and beyond
-// what the number has wavered by so far, in kWindows windows in a row. A window that is twice as far
-// off counts as two, unless the number has been so far off lately and come back. So a noisy number
-// that stays what it is never alarms, and a calm one alarms soon.
+// what the number has wavered by so far, in kWindows windows in a row. A window that is twice as
+// far off counts as two, unless the number has been so far off lately and come back. So a noisy
+// number that stays what it is never alarms, and a calm one alarms soon.
 #pragma once
 
 #include <deque>
