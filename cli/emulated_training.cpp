@@ -26,10 +26,11 @@ void plan_for_emulated(SessionOptions& options, const lab::LabEnvironment& envir
         model::slowed_down(environment.cluster, environment.dilate, environment.shrink);
 }
 
-NamedStrategy of_true_sizes(const NamedStrategy& strategy, const Trace& whole, double shrink) {
+// Also those that a plan takes later.
+StrategyTable of_true_sizes(const Trace& whole, double shrink) {
   std::vector<std::int64_t> elements;
   for (const Layer& layer : whole.layers) elements.push_back(layer.elements);
-  return with_true_sizes(strategy, std::move(elements), shrink);
+  return with_true_sizes(StrategyTable::builtin(), elements, shrink);
 }
 
 }  // namespace
@@ -50,14 +51,13 @@ EmulatedTraining::EmulatedTraining(Engine& engine, const std::string& strategy, 
       record_(options.record),
       model_(trace_),
       compute_(trace_, environment, engine.rank() % environment.cluster.size(), options.seed) {
-  const ChosenStrategy chosen = choose_strategy(strategy);
+  const ChosenStrategy chosen = choose_strategy(strategy, of_true_sizes(whole, environment.shrink));
   SessionOptions session;
   if (!options.sense) plan_for_emulated(session, environment, trace_, engine.size());
   session.automatic = chosen.automatic;
   session.record = options.record;
   session.log = std::move(options.log);
-  session_ = std::make_unique<Session>(
-      engine, of_true_sizes(chosen.strategy, whole, environment.shrink), model_.spec, session);
+  session_ = std::make_unique<Session>(engine, chosen.strategy, model_.spec, session);
 }
 
 template <typename Take>

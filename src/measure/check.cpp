@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "measure/rounds.h"
 #include "model/cluster_change.h"
@@ -9,11 +11,15 @@
 namespace riffle::measure {
 namespace {
 
-// Latencies that differ by so much, and by more than noise, are of another network.
-constexpr double kOther = 1.5;
+// Latencies that differ by so much, and by more than noise, are of another network. Shorter ones
+// are at once; longer ones may also queue behind others' traffic.
+constexpr double kShorter = 1 / 1.5;
+constexpr double kLonger = 3;
 constexpr Seconds kNoise = microseconds(300);
 // Hosts of a rack whose latencies are looked at.
 constexpr std::size_t kSpokesmen = 2;
+// Of a part that holds latencies and an uplink, what latencies may take.
+constexpr double kShareOfEchoes = 0.25;
 
 class Check {
  public:
@@ -37,6 +43,12 @@ class Check {
   void rest() const {
     if (options_.between) options_.between();
   }
+  [[nodiscard]] Seconds echo_time() const {
+    return options_.together ? kShareOfEchoes * options_.slice : options_.slice;
+  }
+  [[nodiscard]] Seconds flow_time() const {
+    return options_.together ? (1 - kShareOfEchoes) * options_.slice / 2 : options_.slice;
+  }
 
   bool latencies_are_as_before() {
     std::vector<Rank> ranks;
@@ -48,16 +60,33 @@ class Check {
     }
     std::ranges::sort(ranks);
     const Group among(std::move(ranks));
-    const PairTable<Echo> echoes = time_echoes(place_, among, options_.slice);
-    rest();
+    const PairTable<Echo> echoes = time_echoes(place_, among, echo_time());
+    // Pairs that join the same parts have the same uplinks between them. What queues there delays
+    // some trips, another latency delays all of them: the pair that was delayed least tells.
+    struct Trip {
+      Seconds was;
+      Seconds is;
+      [[nodiscard]] double factor() const { return is / was; }
+    };
+    std::map<std::pair<int, int>, Trip> paths;
     for (int a = 0; a < among.size(); ++a)
       for (int b = 0; b < a; ++b) {
-        const Seconds was = known_.latency(among.ranks()[a], among.ranks()[b]);
-        const Seconds is = echoes.at(a, b)->one_way();
-        if (std::abs(std::log(is / was)) > std::log(kOther) && std::chrono::abs(is - was) > kNoise)
-          return false;
+        const Rank one = among.ranks()[a];
+        const Rank other = among.ranks()[b];
+        const Trip trip{known_.latency(one, other), echoes.at(a, b)->one_way()};
+        const auto [path, is_new] =
+            paths.try_emplace(std::minmax({part_of(one), part_of(other)}), trip);
+        if (trip.factor() < path->second.factor()) path->second = trip;
       }
-    return true;
+    return std::ranges::none_of(paths, [](const auto& path) {
+      const Trip& trip = path.second;
+      return (trip.factor() < kShorter || trip.factor() > kLonger) &&
+             std::chrono::abs(trip.is - trip.was) > kNoise;
+    });
+  }
+
+  [[nodiscard]] int part_of(Rank speaker) const {
+    return innermost(levels_.parts, speakers_.index_of(speaker));
   }
 
   Cluster with_uplinks() {
@@ -68,8 +97,11 @@ class Check {
         const Seconds trip = 2 * known_.latency(speakers_.ranks()[a], speakers_.ranks()[b]);
         echoes.set_both(a, b, {trip, trip});
       }
-    Rounds rounds(place_, speakers_, echoes, options_.slice / 2, kEndless);
+    Rounds rounds(place_, speakers_, echoes, flow_time(), kEndless, [this](const std::string&) {
+      if (!options_.together) rest();
+    });
     Cluster now = known_;
+    bool first = true;
     for (int p = 1; p < static_cast<int>(levels_.parts.size()); ++p) {
       Link& uplink = now.domains[static_cast<std::size_t>(levels_.domains[p])].uplink;
       const std::vector<int> siblings = parts_of(levels_.parts, levels_.parts[p].parent);
@@ -78,16 +110,16 @@ class Check {
         uplink.bandwidth = now.domains[levels_.domains[siblings.front()]].uplink.bandwidth;
         continue;
       }
-      uplink.bandwidth = rounds.load_uplink(levels_.parts, p).rate();
-      rest();
+      if (options_.together && !std::exchange(first, false)) rest();
+      uplink.bandwidth = rounds.load_uplink(levels_.parts, p, uplink.bandwidth).rate();
     }
     return now;
   }
 
   Cluster everything() const {
     NetworkOptions all = quick_look(World(known_).racks());
-    all.most_time = options_.slice / 2;
-    all.budget = kEndless;  // steps take place in between
+    all.most_time = options_.slice / 2;  // it may take two
+    all.budget = kEndless;               // steps take place in between
     all.progress = [this](const std::string&) { rest(); };
     return measure_network(place_, all).fit.cluster;
   }

@@ -9,8 +9,10 @@ struct CheckOptions {
   // The uplinks are likely to have changed: they are measured first, and where that explains it,
   // nothing else.
   bool uplinks = true;
-  // That the flows of one part may take, both ways.
+  // That one part may take: latencies, or flows one way.
   Seconds slice{0.5};
+  // Parts are: latencies and the first uplink both ways, then another uplink each.
+  bool together = false;
   // Called by all ranks between two parts.
   std::function<void()> between = {};
 };

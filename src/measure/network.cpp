@@ -141,11 +141,11 @@ Network measure_network(const Place& place, const NetworkOptions& options) {
     for (int b = a + 1; b < n; ++b)
       measured.latency.set_both(a, b, network.echoes.at(a, b)->one_way());
 
-  Rounds rounds(place, network.speakers, network.echoes, options.most_time, options.budget);
+  Rounds rounds(place, network.speakers, network.echoes, options.most_time, options.budget, tell);
   const Seconds noise = noise_of(network.echoes);
   const std::vector<int> known = known_racks(options.before, measured.hosts);
   const int most = std::min(rounds_of(n), options.most_rounds);
-  rounds.run(most, tell);
+  rounds.run(most);
   measured.levels = find_levels(measured.latency, rounds.rates(), noise, known);
   // What looks like contention or a slow link may have been a moment's disturbance: it must show
   // twice.
@@ -153,15 +153,13 @@ Network measure_network(const Place& place, const NetworkOptions& options) {
                      (has_odd_pair(measured.levels, rounds.rates()) ||
                       (look == 1 && rests_on_rates(measured.levels)));
        ++look) {
-    rounds.run(most, tell);
+    rounds.run(most);
     measured.levels = find_levels(measured.latency, rounds.rates(), noise, known);
   }
   measured.rate = rounds.rates();
   measured.uplinks.resize(measured.levels.size());
-  for (std::size_t part = 1; part < measured.levels.size(); ++part) {
-    tell(fmt::format("uplink {} of {}", part, measured.levels.size() - 1));
+  for (std::size_t part = 1; part < measured.levels.size(); ++part)
     measured.uplinks[part] = rounds.load_uplink(measured.levels, static_cast<int>(part));
-  }
   network.flow_time = rounds.time();
   network.fit = fit_cluster(measured);
   return network;

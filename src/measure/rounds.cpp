@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace riffle::measure {
@@ -23,6 +24,8 @@ constexpr double kGrowth = 1.15;
 constexpr double kTotalGrowth = 1.1;
 // Flows that share a link take a while to agree on their shares.
 constexpr Seconds kLeastUplinkTime{0.4};
+
+constexpr std::array<std::string_view, 2> kWays{"", ", the other way"};
 
 Bytes piece_for(Bandwidth rate) {
   const auto bytes = static_cast<std::uint64_t>(kPieceTime.count() * rate.bytes_per_second);
@@ -56,16 +59,17 @@ Seconds longest_round_trip(const PairTable<Echo>& echoes) {
 }  // namespace
 
 Rounds::Rounds(const Place& place, const Group& hosts, const PairTable<Echo>& echoes,
-               Seconds most_time, Seconds budget)
+               Seconds most_time, Seconds budget, Tell tell)
     : place_(place),
       hosts_(hosts),
       echoes_(echoes),
       most_time_(most_time),
       time_(std::min(std::max(kLeastTime, kRoundTrips * longest_round_trip(echoes)), most_time)),
       budget_(budget),
+      tell_(std::move(tell)),
       rates_(hosts.size()) {}
 
-std::vector<Flow> Rounds::flows_of(const Pairs& pairs) const {
+std::vector<Flow> Rounds::flows_of(const Pairs& pairs, Bandwidth most) const {
   const std::vector<HostRate> known = host_rates(rates_);
   // One peer may have been a slow one; two say what the host itself can.
   const auto rate_of = [&](int host) {
@@ -78,7 +82,7 @@ std::vector<Flow> Rounds::flows_of(const Pairs& pairs) const {
   for (const auto& [from, to] : pairs)
     flows.push_back({.from = hosts_.ranks()[from],
                      .to = hosts_.ranks()[to],
-                     .piece = piece_for(std::min(rate_of(from), rate_of(to))),
+                     .piece = piece_for(std::min({rate_of(from), rate_of(to), most})),
                      .round_trip = echoes_.at(from, to)->least});
   return flows;
 }
@@ -89,28 +93,28 @@ void Rounds::note(std::pair<int, int> pair, Bandwidth rate) {
   known = known ? std::max(*known, rate) : rate;
 }
 
-std::vector<Carried> Rounds::carry_settled(const Pairs& pairs) {
-  std::vector<Carried> carried = carry(place_, flows_of(pairs), time_);
+std::vector<Carried> Rounds::carry_settled(const Pairs& pairs, Bandwidth most) {
+  std::vector<Carried> carried = carry(place_, flows_of(pairs, most), time_);
   while (!have_settled(carried) && time_ < most_time_) {
     time_ = std::min(2 * time_, most_time_);
-    carried = carry(place_, flows_of(pairs), time_);
+    carried = carry(place_, flows_of(pairs, most), time_);
   }
   return carried;
 }
 
-void Rounds::run(int count, const std::function<void(const std::string&)>& tell) {
+void Rounds::run(int count) {
   const int n = hosts_.size();
   if (n < 2) return;
   const int all = rounds_of(n);
   const int done = std::max(std::min(count, all), kLeastRounds);
   for (int i = 0; i < done && !over_; ++i) {
-    tell(fmt::format("rates, round {} of {}", i + 1, done));
     // Where not all of them take place, those that do are spread over the tournament.
     const int round = done < all ? i * all / done : i % all;
     Pairs pairs;
     for (int a = 0; a < n; ++a)
       if (const int b = opponent(a, round, n); b > a) pairs.emplace_back(a, b);
-    for (int way = 0; way < 2; ++way) {
+    for (const std::string_view way : kWays) {
+      tell_(fmt::format("rates, round {} of {}{}", i + 1, done, way));
       const std::vector<Carried> carried = carry_settled(pairs);
       for (std::size_t p = 0; p < pairs.size(); ++p) note(pairs[p], carried[p].rate);
       for (auto& [from, to] : pairs) std::swap(from, to);
@@ -127,7 +131,7 @@ void Rounds::look_at_clock() {
   over_ = over.front() > 0;
 }
 
-UplinkLoad Rounds::load_uplink(const Levels& levels, int part) {
+UplinkLoad Rounds::load_uplink(const Levels& levels, int part, Bandwidth known) {
   Pairs pairs = pairs_across(levels, part);
   const std::vector<HostRate> rates = host_rates(rates_);
   UplinkLoad load;
@@ -135,8 +139,9 @@ UplinkLoad Rounds::load_uplink(const Levels& levels, int part) {
   for (const auto& [a, b] : pairs)
     load.ends.bytes_per_second += std::min(rates[a].best(), rates[b].best()).bytes_per_second;
   time_ = std::min(std::max(time_, kLeastUplinkTime), most_time_);
-  for (Bandwidth* sum : {&load.out, &load.in}) {
-    for (const Carried& flow : carry_settled(pairs))
+  for (const auto& [sum, way] : {std::pair{&load.out, kWays[0]}, {&load.in, kWays[1]}}) {
+    tell_(fmt::format("uplink {} of {}{}", part, levels.size() - 1, way));
+    for (const Carried& flow : carry_settled(pairs, {known.bytes_per_second / load.flows}))
       sum->bytes_per_second += flow.rate.bytes_per_second;
     for (auto& [from, to] : pairs) std::swap(from, to);
   }

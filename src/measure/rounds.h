@@ -13,17 +13,20 @@ namespace riffle::measure {
 
 class Rounds {
  public:
+  // Called before flows go one way, with what they are for.
+  using Tell = std::function<void(const std::string&)>;
   // Flows take no longer than `most_time`, and as long as they need to settle; no round begins when
   // `budget` has passed. What is given must outlive this object. All ranks make the same calls.
   Rounds(const Place& place, const Group& hosts, const PairTable<Echo>& echoes, Seconds most_time,
-         Seconds budget);
+         Seconds budget, Tell tell);
 
   // Every host sends to another, or receives from one, in each round, then the other way round;
   // `count` rounds of a tournament, and at least a few. One way at a time: data on its way back
   // would delay what TCP acknowledges. A pair that was measured before keeps the better rate.
-  void run(int count, const std::function<void(const std::string&)>& tell);
+  void run(int count);
   // Hosts of a part send to as many beyond it, within the part around it, and receive from them.
-  UplinkLoad load_uplink(const Levels& levels, int part);
+  // Where it is `known` what the uplink carries, pieces are cut for that.
+  UplinkLoad load_uplink(const Levels& levels, int part, Bandwidth known = kUnknown);
 
   [[nodiscard]] const PairTable<Bandwidth>& rates() const { return rates_; }
   [[nodiscard]] Seconds time() const { return time_; }
@@ -32,9 +35,11 @@ class Rounds {
 
  private:
   using Pairs = std::vector<std::pair<int, int>>;
-  // One way; takes longer, from now on, where the flows have not settled.
-  std::vector<Carried> carry_settled(const Pairs& pairs);
-  [[nodiscard]] std::vector<Flow> flows_of(const Pairs& pairs) const;
+  static constexpr Bandwidth kUnknown{1e18};
+  // One way; takes longer, from now on, where the flows have not settled. None is expected to carry
+  // more than `most`.
+  std::vector<Carried> carry_settled(const Pairs& pairs, Bandwidth most = kUnknown);
+  [[nodiscard]] std::vector<Flow> flows_of(const Pairs& pairs, Bandwidth most) const;
   void note(std::pair<int, int> pair, Bandwidth rate);
   void look_at_clock();
 
@@ -44,6 +49,7 @@ class Rounds {
   Seconds most_time_;
   Seconds time_;
   Seconds budget_;
+  Tell tell_;
   Deadline began_ = Clock::now();
   bool over_ = false;
   PairTable<Bandwidth> rates_;

@@ -189,8 +189,9 @@ void Sensing::judge() {
 
 void Sensing::begin_measuring(const Drift::Seen& drift) {
   seen_ += print(drift);
-  const measure::CheckOptions options{.uplinks = drift.crosses,
-                                      .slice = schedule::slice_time(step_time_)};
+  const Seconds slice = schedule::slice_time(step_time_);
+  const measure::CheckOptions options{
+      .uplinks = drift.crosses, .slice = slice, .together = schedule::holds_both(slice)};
   measuring_ = std::make_unique<Slices>([this, options](const Slices::Rest& rest) {
     measure::CheckOptions with = options;
     with.between = rest;

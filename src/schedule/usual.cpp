@@ -29,12 +29,13 @@ double Usual::threshold() const {
   const double middle = median(values);
   std::vector<double> distances;
   for (const double each : values) distances.push_back(std::abs(each - middle));
-  return std::max(std::log(kFactor), kSpreads * value_at(std::move(distances), 0.9));
+  const double spreads = kSpreads * (1 + kFewer / static_cast<double>(values.size()));
+  return std::max(std::log(kFactor), spreads * value_at(std::move(distances), 0.9));
 }
 
-bool Usual::is_away(double value) const {
+bool Usual::is_away(double value, double thresholds) const {
   const double sign = way_ == Way::up ? 1 : -1;
-  return sign * (value - usual_) > threshold() &&
+  return sign * (value - usual_) > thresholds * threshold() &&
          std::abs(std::exp(value) - std::exp(usual_)) > kNoise.count();
 }
 
@@ -45,15 +46,19 @@ void Usual::remember(double value) {
 
 std::optional<double> Usual::look(Seconds value) {
   const double now = std::log(std::max(value.count(), kLeast));
-  if (learned_ >= kFew && is_away(now)) {
+  if (learned_ >= kFew && is_away(now, 1)) {
+    const bool far = is_away(now, 2);
+    far_ = far_ || far;
     last_ = now;
-    if (++away_ < kWindows) return std::nullopt;
+    away_ += far && steady_ >= kSteady ? 2 : 1;
+    if (away_ < kWindows) return std::nullopt;
     return std::exp(now - usual_);
   }
   // What was away only once wavers.
   if (std::exchange(away_, 0) > 0) remember(last_);
+  steady_ = std::exchange(far_, false) ? 0 : std::min(steady_ + 1, kSteady);
   remember(now);
-  if (learned_ < kLearned) {
+  if (learned_ < kDecided) {
     ++learned_;
     usual_ = median(std::vector<double>(calm_.begin(), calm_.end()));
   }

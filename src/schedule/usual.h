@@ -2,8 +2,9 @@
 // same numbers give the same answer on every rank.
 //
 // What is usual is the median of the first windows. A change is a factor, beyond kFactor and beyond
-// what the number has wavered by so far, in kWindows windows in a row. So a noisy number that stays
-// what it is never alarms, and a calm one alarms soon.
+// what the number has wavered by so far, in kWindows windows in a row. A window that is twice as
+// far off counts as two, unless the number has been so far off lately and come back. So a noisy
+// number that stays what it is never alarms, and a calm one alarms soon.
 #pragma once
 
 #include <deque>
@@ -23,11 +24,17 @@ class Usual {
   // From so many windows on it is known what is usual; before, from kFew on, only what is far off
   // counts.
   static constexpr int kLearned = 5;
-  static constexpr int kFew = 2;
+  static constexpr int kFew = 3;
+  // So many windows decide what is usual.
+  static constexpr int kDecided = 16;
   static constexpr double kFarOff = 3;
-  // What nine of ten windows stayed within, so many times over, is noise.
-  static constexpr double kSpreads = 3;
-  static constexpr int kRemembered = 32;
+  // What nine of ten windows stayed within, so many times over, is noise; more often where it rests
+  // on few windows: by kFewer over their number.
+  static constexpr double kSpreads = 2;
+  static constexpr double kFewer = 4;
+  static constexpr int kRemembered = 64;
+  // Windows that count as lately.
+  static constexpr int kSteady = 1000;
 
   // Which way a number has to go to count.
   enum class Way { up, down };
@@ -38,14 +45,17 @@ class Usual {
 
  private:
   [[nodiscard]] double threshold() const;
-  [[nodiscard]] bool is_away(double value) const;
+  // By so many thresholds.
+  [[nodiscard]] bool is_away(double value, double thresholds) const;
   void remember(double value);
 
   Way way_;
   double usual_ = 0;         // logarithms of seconds, like all values here
-  int learned_ = 0;          // windows that usual_ rests on, at most kLearned
-  int away_ = 0;             // windows in a row
+  int learned_ = 0;          // windows that usual_ rests on, at most kDecided
+  int away_ = 0;             // what windows in a row count
+  bool far_ = false;         // one of them was twice as far off
   double last_ = 0;          // the last of them
+  int steady_ = kSteady;     // windows since it was far off and came back
   std::deque<double> calm_;  // the last windows that are no change
 };
 

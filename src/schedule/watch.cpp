@@ -95,14 +95,17 @@ std::vector<ExchangeTime> times_of(const Window& window, const std::vector<Told>
 }
 
 Seconds slice_time(Seconds step) {
-  return std::clamp(step, Seconds(0.2), Seconds(0.8));
+  return std::clamp(step, Seconds(0.15), Seconds(0.8));
 }
 
-int slices_of(const Cluster& known) {
-  constexpr int kLatencies = 1;
-  const int uplinks = static_cast<int>(known.domains.size()) - 1;
-  // Two parts have one path between them.
-  return kLatencies + (uplinks == 2 ? 1 : uplinks);
+bool holds_both(Seconds slice) {
+  return slice >= Seconds(0.4);
+}
+
+int slices_of(const Cluster& known, Seconds slice) {
+  const int domains = static_cast<int>(known.domains.size()) - 1;
+  const int uplinks = domains == 2 ? 1 : domains;  // two parts have one path between them
+  return holds_both(slice) ? uplinks : 1 + 2 * uplinks;
 }
 
 }  // namespace riffle::schedule

@@ -47,7 +47,7 @@ class Watch {
   // Lanes that are looked at.
   static constexpr int kLanes = 2;
   // A window lasts about so long, so that a change is seen within seconds.
-  static constexpr Seconds kWindowTime{0.2};
+  static constexpr Seconds kWindowTime{0.1};
   static constexpr int kLeastSteps = 1;
   static constexpr int kLongestPatience = 64;
   // Phases of longer periods come too rarely to be learned.
@@ -96,7 +96,10 @@ std::vector<ExchangeTime> times_of(const Window& window, const std::vector<Told>
 // --- What a measurement of a known network takes.
 // Training stops for no longer than a step at a time, or for what a rate needs to show.
 Seconds slice_time(Seconds step);
+// A slice of this time has room for latencies and for an uplink both ways; shorter ones hold
+// latencies, or an uplink one way.
+bool holds_both(Seconds slice);
 // The slices in which the uplinks of a cluster are measured.
-int slices_of(const Cluster& known);
+int slices_of(const Cluster& known, Seconds slice);
 
 }  // namespace riffle::schedule

@@ -150,12 +150,13 @@ class Rule {
       if (!alarm) continue;
       Decision decision{.at = window.judge_at(), .now = known};
       if (alarm->network) {
-        const int slices = schedule::slices_of(known);
+        const Seconds slice = schedule::slice_time(step_);
+        const int slices = schedule::slices_of(known, slice);
         decision.at += slices - 1;
         if (decision.at >= end) return std::nullopt;
         stretch.run_until(decision.at);
         decision.now = now(stretch.begin_of(decision.at));
-        decision.paused = slices * schedule::slice_time(step_);
+        decision.paused = slices * slice;
         decision.why = fmt::format("exchanges take {:.2g} times as long; ", alarm->network->factor);
         at = decision.at;
         watch_.restart();

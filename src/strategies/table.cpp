@@ -41,7 +41,9 @@ class WithCommonOptions : public Strategy {
   Algorithm algorithm_;
 };
 
+// Entries of another table have them already.
 std::vector<OptionInfo> with_common(std::vector<OptionInfo> own) {
+  if (std::ranges::find(own, "wire", &OptionInfo::key) != own.end()) return own;
   own.push_back({"wire", "f32|bf16|f16|int8", "what values are rounded to while they travel"});
   own.push_back({"algorithm", "auto|ring|halving-doubling|recursive-doubling|direct|two-level|tree",
                  "how a collective is done"});

@@ -49,4 +49,16 @@ NamedStrategy with_true_sizes(NamedStrategy strategy, std::vector<std::int64_t> 
   return strategy;
 }
 
+StrategyTable with_true_sizes(const StrategyTable& table, const std::vector<std::int64_t>& elements,
+                              double shrink) {
+  StrategyTable all;
+  for (StrategyInfo info : table.all()) {
+    info.make = [inner = info.make, elements, shrink](const Options& options) {
+      return std::make_unique<TrueSizes>(inner(options), elements, shrink);
+    };
+    all.add(std::move(info));
+  }
+  return all;
+}
+
 }  // namespace riffle

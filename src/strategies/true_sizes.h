@@ -11,5 +11,8 @@ namespace riffle {
 // of the true layers, in order; trace and cluster are given as they are emulated.
 NamedStrategy with_true_sizes(NamedStrategy strategy, std::vector<std::int64_t> elements,
                               double shrink);
+// A table that makes all its strategies so.
+StrategyTable with_true_sizes(const StrategyTable& table, const std::vector<std::int64_t>& elements,
+                              double shrink);
 
 }  // namespace riffle

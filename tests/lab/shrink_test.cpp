@@ -34,8 +34,12 @@ std::vector<int> plan_in_lab(const NamedStrategy& strategy, const Trace& whole,
     layer.forward *= dilate;
     layer.backward *= dilate;
   }
-  return plan(with_true_sizes(strategy, sizes(whole), shrink), trace,
-              model::slowed_down(cluster, dilate, shrink));
+  const Cluster slow = model::slowed_down(cluster, dilate, shrink);
+  const std::vector<int> layers =
+      plan(with_true_sizes(strategy, sizes(whole), shrink), trace, slow);
+  const StrategyTable table = with_true_sizes(StrategyTable::builtin(), sizes(whole), shrink);
+  EXPECT_EQ(plan(table.make(strategy.spec), trace, slow), layers) << strategy.spec;
+  return layers;
 }
 
 TEST(Shrink, EveryStrategyHasTheBucketsOfTheTrueModel) {

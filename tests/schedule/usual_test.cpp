@@ -41,22 +41,36 @@ TEST(Usual, ANoisyNumberThatStaysNeverAlarms) {
     }
 }
 
-// Twice as much, and half: in the third window after it, however long it was calm before.
-TEST(Usual, AChangeByTwoAlarmsInTheThirdWindow) {
+// Twice as much, and half: in the third window after it, however long it was calm before. Four
+// times as much: in the second.
+TEST(Usual, AChangeAlarmsInTheThirdWindowAndAGreatOneInTheSecond) {
   for (const double sigma : {0.0, 0.02, 0.05})
     for (const int before : {Usual::kLearned, 40, 2000})
-      for (const double factor : {2.2, 4.0, 1 / 2.2, 0.25}) {
+      for (const double factor : {1.9, 4.0, 1 / 1.9, 0.25}) {
         Random random(7);
         Usual usual(factor > 1 ? Usual::Way::up : Usual::Way::down);
         const auto next = [&](double by) {
           return usual.look(milliseconds(20 * by * std::exp(sigma * random.normal())));
         };
         for (int i = 0; i < before; ++i) ASSERT_FALSE(next(1));
-        for (int i = 1; i < Usual::kWindows; ++i) EXPECT_FALSE(next(factor));
+        const bool great = std::abs(std::log(factor)) > 2 * std::log(Usual::kFactor);
+        for (int i = 1; i < (great ? 2 : Usual::kWindows); ++i) EXPECT_FALSE(next(factor));
         const auto seen = next(factor);
         ASSERT_TRUE(seen) << sigma << " " << before << " " << factor;
         EXPECT_NEAR(std::log(*seen / factor), 0, 4 * sigma + 1e-9);
       }
+}
+
+// A number that leaps for a window now and then is given a third one.
+TEST(Usual, WhatLeapsAndComesBackIsGivenTime) {
+  Usual usual(Usual::Way::up);
+  const auto next = [&](double factor) { return usual.look(milliseconds(20 * factor)); };
+  for (int i = 0; i < 40; ++i) ASSERT_FALSE(next(1));
+  EXPECT_FALSE(next(5));
+  for (int i = 0; i < 100; ++i) ASSERT_FALSE(next(1));
+  EXPECT_FALSE(next(5));
+  EXPECT_FALSE(next(5));
+  EXPECT_TRUE(next(5));
 }
 
 TEST(Usual, OnlyWhatIsFarOffCountsAtTheBeginning) {

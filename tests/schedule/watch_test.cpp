@@ -80,8 +80,8 @@ TEST_F(WatchTest, ComputingThatTakesLongerIsTheTempo) {
 }
 
 TEST(Watch, WindowsLastAsLongAsTheyShould) {
-  EXPECT_EQ(Watch::steps_for(milliseconds(200), 20), 1);
-  EXPECT_EQ(Watch::steps_for(milliseconds(100), 20), 2);
+  EXPECT_EQ(Watch::steps_for(milliseconds(100), 20), 1);
+  EXPECT_EQ(Watch::steps_for(milliseconds(50), 20), 2);
   EXPECT_EQ(Watch::steps_for(Seconds(5), 20), Watch::kLeastSteps);
   EXPECT_EQ(Watch::steps_for(milliseconds(1), 20), 20);
   EXPECT_EQ(Watch::steps_for(milliseconds(1), 1), 1);
