@@ -157,21 +157,29 @@ def arguments(words: list[str]) -> argparse.Namespace:
     return given
 
 
+def write(cells: Iterator[list[Row]], form: str, output: Path | None) -> None:
+    """A table appears as it is measured, where it is not for a file."""
+    is_live = form == "table" and output is None
+    rows, lines = [], [HEAD]
+    for cell in cells:
+        rows += cell
+        lines += [line(row) for row in cell]
+        if is_live:
+            print("\n".join(lines), flush=True)
+            lines = []
+    text = json.dumps({"results": rows}, indent=1) if form == "json" else "\n".join(lines)
+    if output is not None:
+        write_whole(output, f"{text}\n".encode())
+    elif not is_live:
+        print(text)
+
+
 def main(words: list[str]) -> int:
     """The exit code."""
     try:
         given = arguments(words)
         say("Gloo runs under SCHED_BATCH, which makes it faster on shared cores")
-        rows, lines = [], [HEAD]
-        for cell in measured(given):
-            rows += cell
-            lines += [line(row) for row in cell]
-        text = json.dumps({"results": rows}, indent=1) if given.format == "json" else None
-        text = (text or "\n".join(lines)) + "\n"
-        if given.output is None:
-            print(text, end="")
-        else:
-            write_whole(given.output, text.encode())
+        write(measured(given), given.format, given.output)
     except UsageError as error:
         say(str(error))
         return 2
