@@ -1,7 +1,8 @@
-"""Accelerate on riffle's collectives: torchrun --nproc-per-node 2 examples/python/accelerate_backend.py
+"""Accelerate on riffle's collectives:
+torchrun --nproc-per-node 2 examples/python/accelerate_backend.py
 
-Needs accelerate, from PyPI. One line differs from the same script on Gloo: the process group is made
-before the Accelerator, which takes it as it is.
+Needs accelerate, from PyPI. One line differs from the same script on Gloo: the process group is
+made before the Accelerator, which takes it as it is.
 """
 
 import torch

@@ -1,4 +1,5 @@
-"""Lightning on riffle's collectives: torchrun --nproc-per-node 2 examples/python/lightning_backend.py
+"""Lightning on riffle's collectives:
+torchrun --nproc-per-node 2 examples/python/lightning_backend.py
 
 Needs lightning, from PyPI. One word differs from the same script on Gloo: the name of the backend.
 """

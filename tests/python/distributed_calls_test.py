@@ -128,7 +128,7 @@ class DistributedCalls(unittest.TestCase):
         cpu = torch.device("cpu")
         calls, group = [dist.new_group([0, 1, 2]) for _ in range(2)]
         late = dist.new_group([0, 1, 2], timeout=timedelta(seconds=1))
-        c10d._set_pg_timeout(timedelta(seconds=1), group)
+        group._get_backend(cpu).set_timeout(timedelta(seconds=1))
         options = dist.AllreduceOptions()
         options.timeout = timedelta(seconds=1)
         store = c10d._get_default_store()

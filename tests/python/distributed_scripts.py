@@ -18,9 +18,15 @@ rank, size = dist.get_rank(), dist.get_world_size()
 
 
 def run(
-    body: str, workers: int = 3, backend: str = "riffle", check: bool = True, **env: str
+    body: str,
+    workers: int = 3,
+    backend: str = "riffle",
+    check: bool = True,
+    waits_for: int | None = None,
+    **env: str,
 ) -> list[str]:
-    """What each of the workers of a script printed, by rank."""
+    """What each of the workers of a script printed, by rank; when the first `waits_for` of them
+    have ended, the others are killed."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "script.py"
         script.write_text(PRELUDE + textwrap.dedent(body))
@@ -44,10 +50,11 @@ def run(
             for rank in range(workers)
         ]
         try:
-            outputs = [process.communicate(timeout=240)[0] for process in processes]
+            outputs = [process.communicate(timeout=240)[0] for process in processes[:waits_for]]
         finally:
             for process in processes:
                 process.kill()
+                process.wait()
     if check:
         codes = [process.returncode for process in processes]
         assert not any(codes), "\n".join([f"exit codes {codes}", *outputs])
