@@ -27,5 +27,4 @@ for (x,) in loader:
 loss = accelerator.gather(loss.detach()).mean().item()
 if accelerator.is_main_process:
     print(f"loss {loss:.4f} on {accelerator.num_processes} workers, {dist.get_backend()}")
-accelerator.end_training()
-dist.destroy_process_group()
+accelerator.end_training()  # and the process group
