@@ -70,29 +70,7 @@ class DistributedGroups(unittest.TestCase):
         dist.group.WORLD.monitored_barrier(timedelta(seconds=50))
         """)
 
-    def test_stores(self):
-        # Ranks as threads of one process, which a HashStore is for.
-        ended(
-            sys.executable,
-            "-W",
-            "ignore",
-            "-c",
-            textwrap.dedent("""
-            import threading, torch, torch.distributed as dist
-            from riffle import _c10d_backend as backend
-            store, sums = dist.HashStore(), {}
-            def work(rank):
-                world = backend.join(store, "127.0.0.1", 1, "job", rank, 2, 60.0, "lo", "")
-                group = backend.make_backend(world, "0", [0, 1], 60.0)
-                t = torch.full((1000,), rank + 1.0)
-                group.allreduce([t], dist.AllreduceOptions()).wait()
-                sums[rank] = t.unique().tolist()
-            threads = [threading.Thread(target=work, args=(r,)) for r in range(2)]
-            [t.start() for t in threads]
-            [t.join() for t in threads]
-            assert sums == {0: [3.0], 1: [3.0]}, sums
-            """),
-        )
+    def test_file_store(self):
         with tempfile.TemporaryDirectory() as folder:
             run(
                 f"""
