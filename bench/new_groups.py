@@ -1,16 +1,17 @@
 """128 overlapping groups of 8 workers, on Gloo and on riffle: PYTHONPATH=build/release/python
-.venv/bin/python bench/new_groups.py [--workers 8] [--groups 128]
+.venv/bin/python bench/new_groups.py [--workers 8] [--groups 128] [--store tcp]
 
 Rounds of the two backends take turns in one run, each with fresh processes. Printed, of the slowest
 worker: the whole of the new_group calls, and what of it was spent in the backend's own code (of
 riffle alone; torch does the rest for any backend). Every group is used once afterwards, off the
 clock, so that none is counted that does not work.
 
-The store is a FileStore, which Gloo asks for every group and riffle does not; how much of Gloo's
-time is the store's own waiting is not separated here, so the ratio is not one for a TCPStore.
+Gloo meets at the store for every group, riffle does not, so the ratio depends on the store. By
+default it is the TCPStore of torchrun, in a process of its own; --store file is a FileStore.
 """
 
 import argparse
+import contextlib
 import os
 import random
 import sys
@@ -52,9 +53,13 @@ class OwnShare:
             self.seconds += time.perf_counter() - began
 
 
-def make_groups(rank, workers, folder, backend, groups):
+def make_groups(rank, workers, place, backend, groups):
+    """place: a file, or the port of a TCPStore."""
     os.environ.update(GLOO_SOCKET_IFNAME="lo", RIFFLE_INTERFACE="lo", MASTER_ADDR="127.0.0.1")
-    store = dist.FileStore(os.path.join(folder, "store"), workers)
+    if isinstance(place, int):
+        store = dist.TCPStore("127.0.0.1", place, is_master=False)
+    else:
+        store = dist.FileStore(place, workers)
     dist.init_process_group(backend, store=store, rank=rank, world_size=workers)
     dist.barrier()
     own, lists = OwnShare(), lists_of_ranks(workers, groups)
@@ -70,10 +75,21 @@ def make_groups(rank, workers, folder, backend, groups):
     return whole, own.seconds
 
 
-def measure(workers, backend, groups):
+@contextlib.contextmanager
+def meeting_place(store):
+    """Of one round."""
+    if store == "tcp":
+        server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        yield server.port
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            yield os.path.join(folder, "store")
+
+
+def measure(workers, backend, groups, store):
     """Of the slowest worker: the whole, the backend's own share."""
-    with tempfile.TemporaryDirectory() as folder:
-        started = [start(make_groups, r, workers, folder, backend, groups) for r in range(workers)]
+    with meeting_place(store) as place:
+        started = [start(make_groups, r, workers, place, backend, groups) for r in range(workers)]
         answers = gather(started, 300)
     for fine, value in answers:
         if not fine:
@@ -89,11 +105,12 @@ def main():
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--groups", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--store", choices=["tcp", "file"], default="tcp")
     given = parser.parse_args()
     if given.workers < 2 or given.groups < 1 or given.rounds < 1:
         parser.error("at least two workers, one group and one round")
     rounds = [
-        {backend: measure(given.workers, backend, given.groups) for backend in BACKENDS}
+        {name: measure(given.workers, name, given.groups, given.store) for name in BACKENDS}
         for _ in range(given.rounds)
     ]
     for backend in BACKENDS:

@@ -6,7 +6,7 @@ import runpy
 import sys
 from pathlib import Path
 
-IN_PYTHON = ("train", "data")
+IN_PYTHON = ("train", "data", "bench.ddp")
 
 
 def program(name: str = "riffle") -> str | None:
@@ -25,9 +25,12 @@ def _become(name: str) -> None:
 
 def main() -> None:
     """`riffle VERB ...`."""
-    if sys.argv[1:2] and sys.argv[1] in IN_PYTHON:
-        verb = sys.argv.pop(1)
-        runpy.run_module(f"riffle.{verb}", run_name="__main__", alter_sys=True)
+    words = sys.argv[1:]
+    if words[:2] == ["bench", "ddp"]:
+        words[:2] = ["bench.ddp"]
+    if words and words[0] in IN_PYTHON:
+        sys.argv[1:] = words[1:]
+        runpy.run_module(f"riffle.{words[0]}", run_name="__main__", alter_sys=True)
         return
     _become("riffle")
 

@@ -56,13 +56,21 @@ def _address(store: Any) -> tuple[str, int]:
     return os.environ.get("MASTER_ADDR") or socket.gethostname(), 1
 
 
+def _job(options: Any) -> str:
+    """A name that no other ranks at this store have. The store may be older than its ranks: that of
+    torchrun with a fixed address outlives the workers that it starts again, and what they said."""
+    number = next(_numbers)
+    before = options.store.add(f"riffle/{number}/joined", 1) - 1
+    return f"{number}.{before // options.group_size}"
+
+
 def _join(options: Any) -> Any:
     host, port = _address(options.store)
     return _c10d_backend.join(
         options.store,
         host,
         port,
-        str(next(_numbers)),
+        _job(options),
         options.group_rank,
         options.group_size,
         _seconds(options.timeout),

@@ -123,6 +123,7 @@ Operation operation_of(const c10d::ReduceOp& op, at::ScalarType type) {
 void multiply_before(const c10d::ReduceOp& op, at::Tensor& tensor) {
   if (op.op_ != c10d::ReduceOp::PREMUL_SUM) return;
   const auto* factor = static_cast<const c10d::PreMulSumSupplement*>(op.supplement_.get());
+  TORCH_CHECK_VALUE(factor != nullptr, "riffle: PREMUL_SUM without a factor");
   if (factor->tensor_factor.defined())
     tensor.mul_(factor->tensor_factor);
   else

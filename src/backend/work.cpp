@@ -34,11 +34,12 @@ CallWork::CallWork(int rank, c10d::OpType type, const char* title,
 
 void CallWork::ended(const std::exception_ptr& error) {
   const std::exception_ptr ours = translated(error);
-  finish(ours);
+  // First the future: who has waited for the work finds that its callbacks have run.
   if (ours != nullptr)
     future_->setError(ours);
   else
     future_->markCompleted(c10::IValue(outputs_));
+  finish(ours);
 }
 
 void MessageWork::set_message(std::shared_ptr<distributed::Team> team,

@@ -150,6 +150,47 @@ TEST(Team, ReceivesFromAnybodyAndThenByName) {
   });
 }
 
+TEST(Team, MakingTeamsSendsNothing) {
+  LoopbackWorld loopback(two_hosts);
+  run_ranks(loopback, [&](Rank rank) {
+    const auto world = world_of(loopback, rank);
+    for (int i = 0; i < 100; ++i)
+      Team(world, {.name = std::to_string(i),
+                   .ranks = i % 2 == 0 ? std::vector<Rank>{0, 1, 2} : std::vector<Rank>{rank}})
+          .shutdown();
+    EXPECT_EQ(test::messages_of(*world), 0);
+    Team team(world, {.name = "used", .ranks = {2, 0, 1}});
+    start(team, "barrier", [](TeamCall& call) {
+      call.collectives().barrier(call.group(), call.options());
+    }).get();
+    EXPECT_GT(test::messages_of(*world), 0);
+  });
+}
+
+TEST(Team, AMemberThatStaysAwayIsNamedAtTheTimeoutOfTheCall) {
+  LoopbackWorld loopback(two_hosts);
+  run_ranks(loopback, [&](Rank rank) {
+    if (rank != 0) return;
+    Team team(world_of(loopback, rank), {.name = "0", .ranks = {0, 2}});
+    team.set_timeout(Seconds{0.3});
+    std::vector<float> values(100);
+    auto call = start(
+        team, "all_reduce",
+        [&](TeamCall& context) {
+          context.collectives().all_reduce(context.group(), tensor_view(values), context.options());
+        },
+        false, Seconds{-1});
+    try {
+      call.get();
+      ADD_FAILURE() << "unnoticed";
+    } catch (const TeamError& error) {
+      EXPECT_EQ(error.failure(), CommFailure::timed_out);
+      for (const char* word : {"all_reduce", "sequence number 1", "group 0", "rank 2"})
+        EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    }
+  });
+}
+
 TEST(Team, OneThatDiesIsNamed) {
   LoopbackWorld loopback(two_hosts);
   run_ranks(loopback, [&](Rank rank) {

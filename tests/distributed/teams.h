@@ -1,6 +1,7 @@
 // Teams of a loopback world, and calls that are waited for.
 #pragma once
 
+#include <atomic>
 #include <future>
 
 #include "distributed/team.h"
@@ -17,9 +18,11 @@ class Borrowed final : public Engine {
   [[nodiscard]] int size() const override { return engine_.size(); }
   [[nodiscard]] const std::string& host(Rank rank) const override { return engine_.host(rank); }
   [[nodiscard]] Request send(Rank to, Tag tag, std::span<const std::byte> data) override {
+    ++messages_;
     return engine_.send(to, tag, data);
   }
   [[nodiscard]] Request receive(Rank from, Tag tag, std::span<std::byte> data) override {
+    ++messages_;
     return engine_.receive(from, tag, data);
   }
   bool test(Request& request) override { return engine_.test(request); }
@@ -37,11 +40,18 @@ class Borrowed final : public Engine {
     return engine_.failure(rank);
   }
   void mark_failed(Rank rank, CommFailure failure) override { engine_.mark_failed(rank, failure); }
+  // Sent and received so far.
+  [[nodiscard]] int messages() const { return messages_; }
 
  private:
   void release(std::span<std::byte> /*bytes*/) noexcept override {}  // buffers name their engine
   Engine& engine_;
+  std::atomic<int> messages_ = 0;
 };
+
+inline int messages_of(World& world) {
+  return dynamic_cast<const Borrowed&>(world.engine()).messages();
+}
 
 inline std::shared_ptr<World> world_of(LoopbackWorld& loopback, Rank rank) {
   return std::make_shared<World>(std::make_unique<Borrowed>(loopback.engine(rank)));

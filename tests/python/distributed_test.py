@@ -1,60 +1,11 @@
-"""`import riffle.distributed` and `init_process_group("riffle")`: scripts as users write them."""
+"""`import riffle.distributed` and `init_process_group("riffle")`: collectives, DDP, FSDP, ZeRO."""
 
-import os
 import subprocess
 import sys
-import tempfile
-import textwrap
 import unittest
-from pathlib import Path
 
 import torch  # the test is skipped where there is none
-
-PRELUDE = """
-import os, signal, sys, time
-from datetime import timedelta
-import torch, torch.distributed as dist
-import riffle.distributed
-dist.init_process_group(os.environ.get("BACKEND", "riffle"), timeout=timedelta(seconds=30))
-rank, size = dist.get_rank(), dist.get_world_size()
-"""
-
-
-def run(
-    body: str, workers: int = 3, backend: str = "riffle", check: bool = True, **env: str
-) -> list[str]:
-    """What each of the workers of a script printed, by rank."""
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "script.py"
-        script.write_text(PRELUDE + textwrap.dedent(body))
-        common = {
-            **os.environ,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(29000 + os.getpid() % 900),
-            "WORLD_SIZE": str(workers),
-            "BACKEND": backend,
-            "RIFFLE_FAILURE_TIMEOUT": "2s",
-            **env,
-        }
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-W", "ignore", str(script)],
-                env={**common, "RANK": str(rank)},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            for rank in range(workers)
-        ]
-        try:
-            outputs = [process.communicate(timeout=240)[0] for process in processes]
-        finally:
-            for process in processes:
-                process.kill()
-    if check:
-        for process, output in zip(processes, outputs, strict=True):
-            assert process.returncode == 0, output
-    return outputs
+from distributed_scripts import run
 
 
 class Distributed(unittest.TestCase):
@@ -216,60 +167,6 @@ class Distributed(unittest.TestCase):
         self.assertIn("ImportError", ended.stderr)
         self.assertIn(f"was built for torch {torch.__version__}", ended.stderr)
         self.assertIn("this is torch 1.2.3", ended.stderr)
-
-
-class DistributedFailure(unittest.TestCase):
-    CALLS = {
-        "all_reduce": "dist.all_reduce(torch.ones(1000))",
-        "broadcast": "dist.broadcast(torch.ones(1000), 2)",
-        "reduce": "dist.reduce(torch.ones(1000), 0)",
-        "all_gather": "dist.all_gather([torch.ones(9) for _ in range(size)], torch.ones(9))",
-        "reduce_scatter": "dist.reduce_scatter_tensor(torch.ones(9), torch.ones(9 * size))",
-        "all_to_all": "dist.all_to_all_single(torch.ones(size), torch.ones(size))",
-        "gather": "dist.gather(torch.ones(9), [torch.ones(9) for _ in range(size)] "
-        "if rank == 0 else None, 0)",
-        "scatter": "dist.scatter(torch.ones(9), None, 2)",
-        "barrier": "dist.barrier()",
-        "recv": "dist.recv(torch.ones(9), 2)",
-    }
-
-    def test_dead_and_frozen_peers_are_named(self):
-        for name, call in self.CALLS.items():
-            for sign in ("SIGKILL", "SIGSTOP"):
-                with self.subTest(name, sign=sign):
-                    self._check(name, call, sign)
-
-    def _check(self, name: str, call: str, sign: str) -> None:
-        # Of a gather only the root waits.
-        waits = "rank == 0" if name in ("gather", "reduce") else "rank != 2"
-        outputs = run(
-            f"""
-            dist.barrier()
-            if rank == 2:
-                if "{sign}" == "SIGSTOP":
-                    if os.fork() == 0:  # wakes it up when the others are done
-                        time.sleep(10)
-                        os.kill(os.getppid(), signal.SIGKILL)
-                        os._exit(0)
-                os.kill(os.getpid(), signal.{sign})
-            time.sleep(0.2)
-            began = time.monotonic()
-            try:
-                {call}
-                print("unnoticed" if {waits} else "error")
-            except dist.DistBackendError as error:
-                print("error", error, "took", round(time.monotonic() - began, 2))
-            sys.stdout.flush()
-            time.sleep(6)  # who leaves before the others would be missed too
-            os._exit(0)
-            """,
-            check=False,
-        )
-        for output in outputs[:2]:
-            self.assertIn("error", output)
-            self.assertNotIn("unnoticed", output)
-        self.assertIn("rank 2", outputs[0])
-        self.assertIn(name, outputs[0])
 
 
 if __name__ == "__main__":

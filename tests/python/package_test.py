@@ -47,6 +47,7 @@ class Package(unittest.TestCase):
             names = zipfile.ZipFile(wheel).namelist()
             for name in ("py.typed", "_core.pyi", "train/__main__.py", "tasks/digits.py"):
                 self.assertIn(f"riffle/{name}", names)
+            self.assertIn("riffle_autoload/__init__.py", names)
             place = Path(folder) / "site"
             run(sys.executable, "-m", "pip", "install", "--no-deps", "--target", place, wheel)
             # torch as it is here, riffle and its command from the wheel alone.
