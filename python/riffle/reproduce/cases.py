@@ -76,6 +76,7 @@ class Race:
     epochs: float = 3
     steps: int = 8
     events: str = ""
+    shrink: float | None = None  # None: the least that the machine needs
     varies: ClassVar[bool] = True
 
     def words(self, contender: str, repeat: int, place: Place) -> list[str]:
@@ -89,6 +90,8 @@ class Race:
             words += ["--epochs", str(self.epochs)]
         if self.events:
             words += ["--events", self.events]
+        if self.shrink is not None:
+            words += ["--shrink", str(self.shrink)]
         return [*words, "--seed", str(place.seed + repeat)]
 
     def run(self, contender: str, repeat: int, place: Place) -> Figures:
@@ -127,7 +130,8 @@ class Sweep:
 
     def run(self, contender: str, repeat: int, place: Place) -> Figures:
         """Points by worker count; of a single one also plain figures."""
-        words = [place.riffle, "sweep", "--strategy", contender]
+        verb = "sweep" if len(self.clusters) > 1 else "simulate"
+        words = [place.riffle, verb, "--strategy", contender]
         words += ["--trace", str(self.model.file(place.riffle, place.folder))]
         for cluster in self.clusters:
             words += ["--cluster", cluster]
@@ -141,9 +145,9 @@ class Sweep:
                 "compute": each["compute_seconds"],
                 "exposed": each["exposed_communication_seconds"],
                 "speedup": each["speedup"],
-                "messages": each["bucket_count"],
+                "messages": each.get("bucket_count") or len(each["buckets"]),
             }
-            for each in answer["results"]
+            for each in answer.get("results", [answer])
         ]
         if not points:
             return {"failed": "not possible on this cluster"}

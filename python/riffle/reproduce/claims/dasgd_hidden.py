@@ -15,6 +15,7 @@ STEADY = Race(
     ("bsp", "local-sgd:tau=4", ONE, TWO, PUBLISHED),
     Model("resnet50"),
     steps=16,
+    shrink=80,
 )
 HALVED = replace(
     STEADY,

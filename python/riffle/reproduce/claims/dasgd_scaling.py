@@ -10,7 +10,14 @@ from riffle.reproduce.models import Model
 
 MODEL = Model("resnet50", 0.227)
 LAB = tuple(
-    Race(f"{n} workers", f"flat:{n},latency=1.2ms,bandwidth=10Gbps", (ONE,), MODEL, steps=16)
+    Race(
+        f"{n} workers",
+        f"flat:{n},latency=1.2ms,bandwidth=10Gbps",
+        (ONE,),
+        MODEL,
+        steps=16,
+        shrink=80,
+    )
     for n in (2, 4, 8, 16)
 )
 COUNTS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)

@@ -11,7 +11,9 @@ RING, HIER = "bsp:algorithm=ring", "hierarchical"
 NOW, LATER = "ds-sync:pattern=bottleneck,delay=0", "ds-sync:pattern=bottleneck"
 WHO = (RING, HIER, NOW, LATER)
 HALF = Model("resnet50", 0.4)  # what the uplinks take is twice that
-TWO = Race("2 racks of 8", "racks:2x8,inner=1.2ms/10Gbps,outer=1.2ms/1Gbps", WHO, HALF, steps=6)
+TWO = Race(
+    "2 racks of 8", "racks:2x8,inner=1.2ms/10Gbps,outer=1.2ms/1Gbps", WHO, HALF, steps=6, shrink=80
+)
 FOUR = replace(TWO, name="4 racks of 4", cluster="racks:4x4,inner=1.2ms/10Gbps,outer=1.2ms/1.5Gbps")
 CHANGING = replace(
     FOUR,
