@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -114,7 +115,7 @@ def _do(options: argparse.Namespace) -> int:
     record = Record(options.output)
     if not chosen or record.exists():
         record.load()
-    finished = _run(options, chosen, record)
+    finished = not chosen or _run(options, chosen, record)
     if chosen:
         _print(options, chosen, record)
     if options.page:
@@ -134,6 +135,7 @@ def _is_fine(claim: Claim, record: Record) -> bool:
 
 def main(arguments: list[str]) -> int:
     """The exit code; arguments without the program's name."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     try:
         return _do(_arguments(arguments))
     except UsageError as error:

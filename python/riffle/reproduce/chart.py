@@ -58,7 +58,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def bars(title: str, unit: str, rows: list[Row], bound: float | None = None) -> str:
     """One under the other; zero is where they begin."""
-    left, right, top, each = 270, WIDTH - 150, 52, 28
+    left, right, top, each = 300, WIDTH - 110, 52, 28
     ends = [v for r in rows for v in (r.least, r.most, r.predicted) if v is not None]
     ends += [0.0] + ([] if bound is None else [bound])
     low, high = min(ends), max(ends)
@@ -100,40 +100,45 @@ def _bar(row: Row, y: float, each: float, x, unit: str) -> list[str]:
     return [*parts, _text(farthest + 6, middle + 4, f"{_number(row.value)} {unit}")]
 
 
-def lines(title: str, unit: str, series: dict[str, list[tuple[float, float]]]) -> str:
-    """Both axes logarithmic; names at the ends, moved apart where they would meet."""
-    left, right, top, bottom = 64, WIDTH - 200, 44, 360
+Series = dict[str, list[tuple[float, float]]]
+
+
+def lines(title: str, unit: str, series: Series, percent: bool = False) -> str:
+    """Over worker counts, doubling; values doubling too, or from 0 to 100. Names at the ends."""
+    left, right, top, bottom = 64, WIDTH - 240, 44, 340
     points = [point for each in series.values() for point in each]
     x_low, x_high = (f(math.log2(x) for x, _ in points) for f in (min, max))
-    y_low, y_high = (f(math.log2(y) for _, y in points) for f in (min, max))
-    y_low, y_high = math.floor(y_low), max(math.ceil(y_high), math.floor(y_low) + 1)
+    y_ticks = [20.0 * i for i in range(6)] if percent else _doublings([y for _, y in points])
+    height = float if percent else math.log2
+    y_low, y_high = height(y_ticks[0]), height(y_ticks[-1])
 
     def at(x: float, y: float) -> tuple[float, float]:
         across = (math.log2(x) - x_low) / max(x_high - x_low, 1e-9)
-        up = (math.log2(y) - y_low) / (y_high - y_low)
+        up = (height(y) - y_low) / (y_high - y_low)
         return left + across * (right - left), bottom - up * (bottom - top)
 
     parts = [_text(12, 22, title, "t"), _text(left, bottom + 38, "workers", "s")]
-    for power in range(y_low, y_high + 1):
-        y = at(2**x_low, 2**power)[1]
-        parts += [
-            _line(left, y, right, y, "g"),
-            _text(left - 8, y + 4, f"{2.0**power:g}", "s", "end"),
-        ]
+    for tick in y_ticks:
+        y = at(2**x_low, tick)[1]
+        parts += [_line(left, y, right, y, "g"), _text(left - 8, y + 4, f"{tick:g}", "s", "end")]
     for count in sorted({x for x, _ in points}):
-        x = at(count, 2**y_low)[0]
+        x = at(count, y_ticks[0])[0]
         parts += [_line(x, top, x, bottom, "g"), _text(x, bottom + 18, f"{count:g}", "s", "middle")]
-    parts.append(_text(WIDTH - 12, 22, unit, "s", "end"))
-    free = math.inf
-    order = sorted(series, key=lambda name: series[name][-1][1])
-    for name in order:
+    parts.append(_text(WIDTH - 12, bottom + 38, unit, "s", "end"))
+    free = -math.inf
+    for name in sorted(series, key=lambda name: -series[name][-1][1]):
         colour = LINE_COLOURS[list(series).index(name) % len(LINE_COLOURS)]
         drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*p) for p in series[name]))
         parts.append(f'<polyline points="{drawn}" class="l" stroke="{colour}"/>')
         end = at(*series[name][-1])[1]
-        free = min(free - 16, end)
-        value = _number(series[name][-1][1])
+        free = max(free + 17, end)  # moved apart where they would meet
         parts.append(_line(right + 2, end, right + 14, free, "g"))
-        text = f'<tspan style="fill:{colour}">&#9632;</tspan> {escape(name)} {value}'
+        text = f'<tspan style="fill:{colour}">&#9632;</tspan> {escape(name)}'
+        text += f" {_number(series[name][-1][1])}"
         parts.append(f'<text x="{right + 16}" y="{free + 4:.1f}">{text}</text>')
     return _whole(bottom + 48, parts, title)
+
+
+def _doublings(values: list[float]) -> list[float]:
+    low, high = math.floor(math.log2(min(values))), math.ceil(math.log2(max(values)))
+    return [2.0**power for power in range(low, max(high, low + 1) + 1)]

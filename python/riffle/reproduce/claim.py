@@ -92,6 +92,7 @@ class Bars:
     unit: str = "ms"
     against: str = ""  # a contender whose figure is subtracted, repeat by repeat
     bound: float | None = None  # a line
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,7 @@ class Lines:
 
     case: str
     title: str
-    figure: str = "speedup"
-    unit: str = "speed-up"
+    efficiency: bool = False  # of a worker against one alone, else the speed-up of all
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from riffle.reproduce import chart, words
 from riffle.reproduce.cases import Case, Race, Sweep, Training
-from riffle.reproduce.claim import MISSED, Bars, Claim, Lines, verdict
+from riffle.reproduce.claim import HELD, MISSED, Bars, Claim, Lines, verdict
 from riffle.reproduce.claims import CLAIMS
 from riffle.reproduce.record import Measured, Record
 from riffle.train.checkpoint import write_whole
@@ -46,13 +46,16 @@ def _summary(record: Record) -> list[str]:
         measured = record.of(claim)
         name = f"[`{claim.name}`](#{claim.name})"
         if measured is None:
-            rows.append([name, claim.title, "not measured", ""])
+            rows.append([name, claim.title, "not measured", "", ""])
             continue
         judged = measured.judge(claim)
-        values = "; ".join(f"{j.bar.what} {words.with_unit(j.value, j.bar.unit)}" for j in judged)
+        held = sum(each.verdict == HELD for each in judged)
         word = verdict(judged)
-        rows.append([name, claim.title, f"**{word}**" if word == MISSED else word, values])
-    return table(["claim", "", "verdict", "results"], rows)
+        word = f"**{word}**" if word == MISSED else word
+        first = f"{judged[0].bar.what}: {words.with_unit(judged[0].value, judged[0].bar.unit)}"
+        small = ", run small" if measured.quick else ""
+        rows.append([name, claim.title, word + small, f"{held} of {len(judged)}", first])
+    return table(["claim", "", "verdict", "bars held", "first of them"], rows)
 
 
 def _section(claim: Claim, measured: Measured | None, folder: Path) -> list[str]:
@@ -178,14 +181,21 @@ def _drawn(drawn: Bars | Lines, claim: Claim, measured: Measured) -> str:
     if case is None:
         return ""
     if isinstance(drawn, Lines):
-        series = {}
-        for name in case.contenders:
-            found = measured.figures(case.name, name)
-            if found and "points" in found[0]:
-                series[name] = [(p["workers"], p[drawn.figure]) for p in found[0]["points"]]
-        return chart.lines(drawn.title, drawn.unit, series) if series else ""
-    rows = [row for name in case.contenders if (row := _bar(drawn, name, case, measured))]
+        return _lines(drawn, case, measured)
+    names = [name for name in case.contenders if name not in drawn.without]
+    rows = [row for name in names if (row := _bar(drawn, name, case, measured))]
     return chart.bars(drawn.title, drawn.unit, rows, drawn.bound) if rows else ""
+
+
+def _lines(drawn: Lines, case: Case, measured: Measured) -> str:
+    series = {}
+    for name in case.contenders:
+        points = [p for f in measured.figures(case.name, name) for p in f.get("points", [])]
+        each = [(p["workers"], p["speedup"]) for p in points]
+        if each:
+            series[name] = [(n, 100 * s / n) for n, s in each] if drawn.efficiency else each
+    unit = "% of one worker's speed, each" if drawn.efficiency else "speed-up over one worker"
+    return chart.lines(drawn.title, unit, series, drawn.efficiency) if series else ""
 
 
 def _bar(drawn: Bars, name: str, case: Case, measured: Measured) -> chart.Row | None:

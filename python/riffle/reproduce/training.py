@@ -1,6 +1,7 @@
 """Trains a task on forked workers of this host, joined by shared memory; torch is imported once."""
 
 import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import uuid
 from typing import Any
 
 SECONDS = 3000  # for all of it
+PR_SET_PDEATHSIG = 1
 
 
 def _settings(case: Any, rule: str, seed: int) -> Any:
@@ -45,7 +47,9 @@ def _start(options: Any, data: Any, job: str, rank: int) -> tuple[int, int]:
     code = 1
     try:
         os.close(answer)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # none outlives us
         signal.alarm(SECONDS)
         result = _worker(options, data, job, rank)
         with os.fdopen(end, "w") as stream:

@@ -82,6 +82,7 @@ CLAIM = Claim(
             "points",
             against="bsp",
             bound=bound,
+            without=(ALONE,),
         )
         for case, bound in ((FULL, -0.5), (HALF, -0.3))
     ),
