@@ -18,7 +18,18 @@ from unittest import mock
 from riffle.reproduce import cases, chart, models, words
 from riffle.reproduce.__main__ import main
 from riffle.reproduce.cases import Race, Sweep, Training
-from riffle.reproduce.claim import HELD, MISSED, UNKNOWN, Bar, Bars, Claim, Run, ratio, verdict
+from riffle.reproduce.claim import (
+    HELD,
+    MISSED,
+    PARTLY,
+    UNKNOWN,
+    Bar,
+    Bars,
+    Claim,
+    Run,
+    ratio,
+    verdict,
+)
 from riffle.reproduce.claims import CLAIMS
 from riffle.reproduce.measure import cells_of, measure
 from riffle.reproduce.models import Model
@@ -94,6 +105,7 @@ class Reproduce(unittest.TestCase):
         self.assertEqual(verdict(measured((3.1, 2)).judge(upper)), MISSED)
         both = claim(bars=(*claim().bars, *upper.bars))
         self.assertEqual(verdict(measured((3.1, 1)).judge(both)), MISSED)
+        self.assertEqual(verdict(measured((3, None)).judge(both)), PARTLY)
 
     def test_failures_are_said(self):
         text = words.report(claim(), measured((None, 2)))
@@ -121,15 +133,19 @@ class Reproduce(unittest.TestCase):
         self.assertEqual(len(known.cells), 2)
 
     def test_a_record_comes_back_as_it_was(self):
-        first = CLAIMS["mg-wfbp-scaling"]
-        record = Record(str(self.file))
+        first = claim(quick=(SWEEP,), bars=())
+        record = Record(str(self.file), {"made-up": first})
         record.begin(first, True, 1, False).add(SWEEP, "bsp", None, {"points": []})
-        record.save({**CLAIMS, first.name: replace(first, bars=())})
-        again = Record(str(self.file))
+        record.save()
+        again = Record(str(self.file), {"made-up": first})
         again.load()
         self.assertEqual(again.of(first), record.of(first))
         self.assertTrue(again.begin(first, True, 1, True).cells)
         self.assertFalse(again.begin(first, False, 1, True).cells)  # of another size
+        other = replace(first, quick=(replace(SWEEP, clusters=(FLAT,)),))
+        changed = Record(str(self.file), {"made-up": other})
+        changed.load()
+        self.assertFalse(changed.of(other).cells)  # measured in a setting that is no more
 
     def test_wrong_words_are_answered_with_the_right_ones(self):
         code, _, errors = called("sesgd-moon")
@@ -207,7 +223,7 @@ class Reproduce(unittest.TestCase):
         self.assertIn("two 1.90", "".join(ElementTree.fromstring(drawn).itertext()))
 
     def test_the_page_is_what_the_command_makes_of_the_record(self):
-        record = Record(str(DOCS / "results.json"))
+        record = Record(str(DOCS / "results.json"), CLAIMS)
         record.load()
         write_page(self.folder / "results.md", record)
         made = {p.relative_to(self.folder) for p in self.folder.rglob("*") if p.is_file()}

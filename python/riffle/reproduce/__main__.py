@@ -71,11 +71,11 @@ def _run(options: argparse.Namespace, chosen: list[Claim], record: Record) -> bo
             measured = record.begin(claim, options.quick, repeats, options.resume)
             cases = claim.quick if options.quick else claim.cases
             try:
-                measure(claim, measured, cases, place, lambda: record.save(CLAIMS))
+                measure(claim, measured, cases, place, record.save)
             except Interrupted:
                 return False
             finally:
-                record.save(CLAIMS)
+                record.save()
     return True
 
 
@@ -112,7 +112,7 @@ def _do(options: argparse.Namespace) -> int:
     if not chosen and not options.page:
         _list(options.format)
         return 0
-    record = Record(options.output)
+    record = Record(options.output, CLAIMS)
     if not chosen or record.exists():
         record.load()
     finished = not chosen or _run(options, chosen, record)

@@ -76,7 +76,6 @@ class Race:
     epochs: float = 3
     steps: int = 8
     events: str = ""
-    shrink: float | None = None  # None: the least that the machine needs
     varies: ClassVar[bool] = True
 
     def words(self, contender: str, repeat: int, place: Place) -> list[str]:
@@ -90,8 +89,6 @@ class Race:
             words += ["--epochs", str(self.epochs)]
         if self.events:
             words += ["--events", self.events]
-        if self.shrink is not None:
-            words += ["--shrink", str(self.shrink)]
         return [*words, "--seed", str(place.seed + repeat)]
 
     def run(self, contender: str, repeat: int, place: Place) -> Figures:

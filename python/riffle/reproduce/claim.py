@@ -7,7 +7,7 @@ from typing import Any
 
 from riffle.reproduce.cases import Case, Figures
 
-HELD, MISSED, UNKNOWN = "held", "missed", "not measured"
+HELD, MISSED, UNKNOWN, PARTLY = "held", "missed", "not measured", "not all measured"
 
 
 class Run:
@@ -130,4 +130,6 @@ class Claim:
 def verdict(judged: list[Judged]) -> str:
     """Of a whole claim: one bar that is missed is enough."""
     verdicts = {each.verdict for each in judged}
+    if verdicts == {HELD, UNKNOWN}:
+        return PARTLY
     return next((v for v in (MISSED, UNKNOWN) if v in verdicts), HELD)

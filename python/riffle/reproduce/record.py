@@ -67,21 +67,25 @@ class Measured:
 class Record:
     """The file."""
 
-    def __init__(self, path: str) -> None:
-        self._path = Path(path)
+    def __init__(self, path: str, known: dict[str, Claim]) -> None:
+        self._path, self._known = Path(path), known
         self._claims: dict[str, Measured] = {}
         self.machine: dict[str, Any] = {"cores": os.cpu_count()}
 
     def load(self) -> None:
-        """UsageError where it is something else."""
+        """UsageError where it is something else. What was measured in a setting that a claim no
+        longer has does not count."""
         try:
             document = json.loads(self._path.read_text())
             if (document["riffle"], document["version"]) != ("reproduce", VERSION):
                 raise UsageError(f"{self._path}: is no record of riffle reproduce {VERSION}")
             self.machine = document["machine"]
             for each in document["claims"]:
-                values = {name: each[name] for name in ("quick", "repeats", "cells")}
-                self._claims[each["claim"]] = Measured(**values)
+                claim = self._known.get(each["claim"])
+                if claim is not None:
+                    settings = set(map(fingerprint, claim.quick if each["quick"] else claim.cases))
+                    cells = [cell for cell in each["cells"] if cell["setting"] in settings]
+                    self._claims[claim.name] = Measured(each["quick"], each["repeats"], cells)
         except OSError as error:
             raise UsageError(f"{self._path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError):
@@ -102,14 +106,15 @@ class Record:
         self._claims[claim.name] = known
         return known
 
-    def save(self, claims: dict[str, Claim]) -> None:
+    def save(self) -> None:
         """Whole or not at all, verdicts beside what they come from."""
         document = {
             "riffle": "reproduce",
             "version": VERSION,
             "machine": self.machine,
             "claims": [
-                _summary(claims[name], each) | vars(each) for name, each in self._claims.items()
+                _summary(self._known[name], each) | vars(each)
+                for name, each in self._claims.items()
             ],
         }
         write_whole(self._path, (json.dumps(document, indent=1) + "\n").encode())

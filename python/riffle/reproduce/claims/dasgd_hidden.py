@@ -15,7 +15,6 @@ STEADY = Race(
     ("bsp", "local-sgd:tau=4", ONE, TWO, PUBLISHED),
     Model("resnet50"),
     steps=16,
-    shrink=80,
 )
 HALVED = replace(
     STEADY,
@@ -25,14 +24,16 @@ HALVED = replace(
     events="at=4s,link=worker*,bandwidth=5Gbps",
 )
 
+LONGER = "an average takes as long as bsp's exposed time, more than a step computes: no delay of one step can hide it"
+
 CLAIM = Claim(
     name="dasgd-hidden",
     title="DaSGD hides 100 % of the communication",
     paper="DaSGD, arXiv:2006.00441",
     sentence="... which parallelizes SGD and forward/back propagations to hide 100% of the communication "
     "overhead.",
-    setting="16 workers, 1.2 ms one way, 10 Gbps; ResNet-50, batch 64, 227 ms of compute; an average of the "
-    "weights takes 163 ms, less than a step. Then all links fall to half in mid-run, and the average takes "
+    setting="16 workers, 1.2 ms one way, 10 Gbps; ResNet-50, batch 64, 227 ms of compute; by the cost model an "
+    "average of the weights takes 163 ms, less than a step. Then all links fall to half in mid-run, and it takes "
     "longer than a step.",
     baseline="`bsp`, and `local-sgd` with the same period, which waits for its averages.",
     differs="The paper's evaluation is a model (PALEO); this is measured.",
@@ -42,15 +43,16 @@ CLAIM = Claim(
     cases=(STEADY, HALVED),
     quick=(replace(STEADY, contenders=("bsp", ONE), steps=4),),
     bars=(
-        Bar("exposed with delay=1", exposed_share("steady", ONE), 1, "%", at_most=True),
+        Bar("exposed with delay=2", exposed_share("steady", TWO), 1, "%", at_most=True),
+        Bar("exposed with delay=1", exposed_share("steady", ONE), 1, "%", at_most=True, why=LONGER),
         Bar(
-            "exposed with the published merge",
+            "exposed with the published merge, delay=1",
             exposed_share("steady", PUBLISHED),
             1,
             "%",
             at_most=True,
+            why=LONGER,
         ),
-        Bar("exposed with delay=2", exposed_share("steady", TWO), 1, "%", at_most=True),
         Bar(
             "exposed while the links halve, delay=2",
             exposed_share("the links halve", TWO),

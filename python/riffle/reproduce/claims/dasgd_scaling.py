@@ -16,7 +16,6 @@ LAB = tuple(
         (ONE,),
         MODEL,
         steps=16,
-        shrink=80,
     )
     for n in (2, 4, 8, 16)
 )

@@ -11,9 +11,7 @@ RING, HIER = "bsp:algorithm=ring", "hierarchical"
 NOW, LATER = "ds-sync:pattern=bottleneck,delay=0", "ds-sync:pattern=bottleneck"
 WHO = (RING, HIER, NOW, LATER)
 HALF = Model("resnet50", 0.4)  # what the uplinks take is twice that
-TWO = Race(
-    "2 racks of 8", "racks:2x8,inner=1.2ms/10Gbps,outer=1.2ms/1Gbps", WHO, HALF, steps=6, shrink=80
-)
+TWO = Race("2 racks of 8", "racks:2x8,inner=1.2ms/10Gbps,outer=1.2ms/1Gbps", WHO, HALF, steps=6)
 FOUR = replace(TWO, name="4 racks of 4", cluster="racks:4x4,inner=1.2ms/10Gbps,outer=1.2ms/1.5Gbps")
 CHANGING = replace(
     FOUR,
@@ -37,6 +35,11 @@ BOUND = Sweep(
 )
 
 
+SLOWER = (
+    "a step takes longer than the simulator says, by which the bar would hold; why was not found"
+)
+
+
 def bars() -> list[Bar]:
     found = [Bar("simulated, 2x16: delay=0 over the ring", ratio(BOUND.name, RING, NOW), 1.93)]
     for case in (TWO, FOUR):
@@ -44,8 +47,8 @@ def bars() -> list[Bar]:
         found += [
             Bar(f"{name}: delay=auto over the ring", ratio(name, RING, LATER), 1.94),
             Bar(f"{name}: delay=auto over hierarchical", ratio(name, HIER, LATER), 1.5, goal=1.94),
-            Bar(f"{name}: delay=0 over the ring", ratio(name, RING, NOW), 1.6),
-            Bar(f"{name}: delay=0 over hierarchical", ratio(name, HIER, NOW), 1.3),
+            Bar(f"{name}: delay=0 over the ring", ratio(name, RING, NOW), 1.6, why=SLOWER),
+            Bar(f"{name}: delay=0 over hierarchical", ratio(name, HIER, NOW), 1.3, why=SLOWER),
         ]
     name = DIGITS.name
     found += [

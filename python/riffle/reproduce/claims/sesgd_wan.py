@@ -14,7 +14,6 @@ FAR = Race(
     contenders=FAST.contenders,
     model=Model("resnet50", 0.1),
     steps=4,
-    shrink=80,
 )
 
 CLAIM = Claim(
