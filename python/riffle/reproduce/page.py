@@ -34,6 +34,9 @@ def write_page(path: Path, record: Record) -> None:
     """The page, and in a folder of its name the charts."""
     folder = path.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
+    for name in CLAIMS:
+        for old in folder.glob(f"{name}*.svg"):
+            old.unlink()
     lines = [HEAD.format(cores=record.machine["cores"]), *_summary(record)]
     for claim in CLAIMS.values():
         lines += _section(claim, record.of(claim), folder)
