@@ -56,7 +56,9 @@ def _summary(record: Record) -> list[str]:
         word = verdict(judged)
         word = f"**{word}**" if word == MISSED else word
         first = f"{judged[0].bar.what}: {words.with_unit(judged[0].value, judged[0].bar.unit)}"
+        repeats = max(len(each.values) for each in judged)
         small = ", run small" if measured.quick else ""
+        small += f", {repeats} of {claim.repeats} repeats" if repeats < claim.repeats else ""
         rows.append([name, claim.title, word + small, f"{held} of {len(judged)}", first])
     return table(["claim", "", "verdict", "bars held", "first of them"], rows)
 
