@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Example: riffle plan --trace resnet50 --cluster flat:16,latency=1ms,bandwidth=1Gbps\n"
-      "In the repository also: ./riffle train, ./riffle data (Python) and ./riffle test");
+      "In the repository also: ./riffle train, data, reproduce (Python) and ./riffle test");
   try {
     add_verbs(app);
     check_verb(app, argc, argv);

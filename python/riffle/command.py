@@ -6,7 +6,7 @@ import runpy
 import sys
 from pathlib import Path
 
-IN_PYTHON = ("train", "data", "bench.ddp")
+IN_PYTHON = ("train", "data", "reproduce", "bench.ddp")
 
 
 def program(name: str = "riffle") -> str | None:
