@@ -9,12 +9,12 @@ certain loss on samples never trained on, over how many the strategy needs. Loss
 synthetic data with 8, 16 and 32 workers, 784-64-10 on digits with 16; batch 32, SGD with momentum
 0.9 at rates of 0.1 and 0.05, iid, Dirichlet 1 and 0.3. The formula is
 
-    worth = traits.effective_step / (1 + a * (rate * noise_gain)^2 + b * uneven * drift_gain^p)
+    worth = traits.effective_step / (1 + a * (rate * noise_gain)^2 + b * uneven * drift_gain)
 
 with the gains that theory has of the programs and uneven = 1 / (1 + 10 * alpha) for Dirichlet
-shares with parameter alpha, 0 for iid. p is the best of a few. The settings of bench/advice.py are
-none of these. Prints a, b, p, every rule's mean, and the worth of diloco, whose outer optimizer no
-formula here describes: src/strategies/diloco.cpp has it as a constant.
+shares with parameter alpha, 0 for iid. The settings of bench/advice.py are none of these. Prints a,
+b, every rule's mean beside the formula's, and what traits.effective_step of diloco makes the mean
+of its formula that of what was measured: src/strategies/diloco.cpp has that as a constant.
 """
 
 import argparse
@@ -78,12 +78,15 @@ def steps_to(curve, target):
     return None
 
 
+def targets_of(base):
+    least = min(base["test_loss"])
+    return [math.log(10) - share * (math.log(10) - least) for share in SHARES]
+
+
 def worth(base, own):
     """Of a step, mean over the targets. One never reached counts as reached after 1.5 runs."""
-    least = min(base["test_loss"])
-    targets = [math.log(10) - share * (math.log(10) - least) for share in SHARES]
     late = 1.5 * base["steps"][-1]
-    return mean(steps_to(base, each) / (steps_to(own, each) or late) for each in targets)
+    return mean(steps_to(base, each) / (steps_to(own, each) or late) for each in targets_of(base))
 
 
 def measure(jobs):
@@ -100,29 +103,29 @@ def measure(jobs):
     return rows
 
 
-def features(row, power):
+def features(row):
     _, rate, uneven, theory, _ = row
-    return (rate * theory["noise_gain"]) ** 2, uneven * theory["drift_gain"] ** power
+    return (rate * theory["noise_gain"]) ** 2, uneven * theory["drift_gain"]
 
 
-def fit(rows, power):
+def fit(rows):
     """Least squares of 1/worth - 1 on the two features."""
     aa = ab = bb = ay = by = 0.0
     for row in rows:
-        x, z = features(row, power)
+        x, z = features(row)
         y = 1 / row[4] - 1
         aa, ab, bb, ay, by = aa + x * x, ab + x * z, bb + z * z, ay + x * y, by + z * y
     determinant = aa * bb - ab * ab
     return (ay * bb - by * ab) / determinant, (aa * by - ab * ay) / determinant
 
 
-def formula(row, a, b, power):
-    x, z = features(row, power)
+def formula(row, a, b):
+    x, z = features(row)
     return 1 / (1 + a * x + b * z)
 
 
-def error(rows, a, b, power):
-    return mean((formula(row, a, b, power) / row[4] - 1) ** 2 for row in rows) ** 0.5
+def error(rows, a, b):
+    return mean((formula(row, a, b) / row[4] - 1) ** 2 for row in rows) ** 0.5
 
 
 def main():
@@ -130,9 +133,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
     measured = measure(parser.parse_args().jobs)
     rows = [row for row in measured if row[0] not in OUTER]
-    fits = [(*fit(rows, power), power) for power in (0.4, 0.5, 0.6, 0.7, 0.8, 1)]
-    a, b, power = min(fits, key=lambda each: error(rows, *each))
-    print(f"a = {a:.4f}, b = {b:.4f}, p = {power}; error {error(rows, a, b, power):.1%} rms\n")
+    a, b = fit(rows)
+    print(f"a = {a:.4f}, b = {b:.4f}; error {error(rows, a, b):.1%} rms\n")
     parts = sorted({row[2] for row in rows})
     head = " | ".join(f"uneven {each:.2f}" for each in parts)
     print(f"| rule | {head} |\n|---|{'---|' * len(parts)}")
@@ -141,10 +143,12 @@ def main():
         for uneven in parts:
             those = [row for row in rows if row[0] == rule and row[2] == uneven]
             found = mean(row[4] for row in those)
-            cells.append(f"{found:.2f} ({mean(formula(row, a, b, power) for row in those):.2f})")
+            cells.append(f"{found:.2f} ({mean(formula(row, a, b) for row in those):.2f})")
         print(f"| `{rule}` | {' | '.join(cells)} |")
-    for rule in OUTER:
-        print(f"\n{rule}: {mean(row[4] for row in measured if row[0] == rule):.2f}")
+    outer = [row for row in measured if row[0] in OUTER]
+    found = mean(row[4] for row in outer)
+    trait = found / mean(formula(row, a, b) for row in outer)
+    print(f"\ndiloco: {found:.2f}, so traits.effective_step is {trait:.2f}")
     return 0
 
 

@@ -143,8 +143,8 @@ void run(Arguments& arguments) {
   }
   if (!arguments.batches.empty()) {
     if (setting.problem->epoch() == 0) usage_error("--save-batches: the quadratic has none");
-    write_file(arguments.batches, batches_json(*setting.problem, setting.world.size(),
-                                               arguments.options.steps));
+    write_file(arguments.batches,
+               batches_json(*setting.problem, setting.world.size(), arguments.options.steps));
   }
   const std::vector<Convergence> results = train(arguments, setting);
   const Output& output = arguments.output;

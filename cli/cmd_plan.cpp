@@ -38,10 +38,8 @@ report::Table whole_table(const Plan& plan) {
   for (const Candidate& candidate : plan.candidates) {
     const Simulation& result = candidate.simulation;
     table.rows.push_back({std::to_string(table.rows.size() + 1), candidate.spec,
-                          print(result.iteration),
-                          fmt::format("{:.3f}", candidate.effective_step),
-                          print(candidate.per_effective_step),
-                          print(result.exposed_communication),
+                          print(result.iteration), fmt::format("{:.3f}", candidate.effective_step),
+                          print(candidate.per_effective_step), print(result.exposed_communication),
                           fmt::format("{:.2f}", result.speedup),
                           fmt::format("{:.0f} %", result.efficiency * 100), candidate.reason});
   }
@@ -145,11 +143,12 @@ void run(const Arguments& arguments) {
   Plan plan;
   {
     Progress progress;
-    plan = make_plan(trace, cluster, table, specs, {.seed = arguments.seed},
-                     [&](std::size_t done, std::size_t all, const std::string& spec) {
-                       progress.show(fmt::format("planning: {}/{} {}", done + 1, all, spec));
-                     },
-                     arguments.training);
+    plan = make_plan(
+        trace, cluster, table, specs, {.seed = arguments.seed},
+        [&](std::size_t done, std::size_t all, const std::string& spec) {
+          progress.show(fmt::format("planning: {}/{} {}", done + 1, all, spec));
+        },
+        arguments.training);
   }
   if (!arguments.plan_file.empty()) write_file(arguments.plan_file, to_json(plan));
   if (arguments.page.wanted())
@@ -158,18 +157,6 @@ void run(const Arguments& arguments) {
   if (output.json()) return output.write(to_json(plan));
   if (output.csv()) return output.write(whole_table(plan));
   output.write(advice(plan, trace) + ranking(plan, arguments.all, output.colour()));
-}
-
-void add_training(CLI::App& command, Training& training) {
-  command
-      .add_option("--learning-rate", training.learning_rate,
-                  "as of the network that `riffle converge` trains, where 0.1 suits synchronous SGD "
-                  "best: half of the rate that suits it best with your model is 0.05")
-      ->capture_default_str();
-  command
-      .add_option("--split", training.split,
-                  "how workers' data differ: iid, or dirichlet:A, the smaller the more")
-      ->capture_default_str();
 }
 
 }  // namespace

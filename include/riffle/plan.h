@@ -19,6 +19,9 @@ struct Training {
   std::string split = "iid";  // how workers' data differ: iid, or dirichlet:A
 };
 
+// That the worth of a step was fitted with.
+constexpr double kMomentum = 0.9;
+
 struct Candidate {
   std::string spec;  // what to pass to --strategy
   Simulation simulation;
@@ -67,8 +70,9 @@ std::string print(const Limit& limit);
 // Where the time of a candidate's step goes, and what the step is worth, in a sentence.
 std::string reason_of(const Candidate& candidate);
 
-// Ranked by the time that as much progress takes as a step of synchronous SGD makes. Strategies that
-// refuse the cluster (groups on a fit) are left out. Of equally fast ones, exact ones come first.
+// Ranked by the time that as much progress takes as a step of synchronous SGD makes. Strategies
+// that refuse the cluster (groups on a fit) are left out. Of equally fast ones, exact ones come
+// first.
 Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& table,
                const std::vector<std::string>& specs, const SimulateOptions& options = {},
                const PlanProgress& progress = {}, const Training& training = {});

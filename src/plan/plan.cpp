@@ -11,8 +11,6 @@
 namespace riffle {
 namespace {
 
-constexpr double kMomentum = 0.9;  // that the worth of a step was fitted with
-
 // Where the time of a step goes, in a sentence.
 std::string explain(const Simulation& simulation) {
   if (simulation.workers == 1) return "one worker: nothing to exchange";

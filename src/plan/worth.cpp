@@ -12,10 +12,9 @@
 namespace riffle {
 namespace {
 
-// worth = traits / (1 + kNoise (rate noise_gain)^2 + kDrift uneven drift_gain^kPower)
-constexpr double kNoise = 0.1;
-constexpr double kDrift = 0.06;
-constexpr double kPower = 0.7;
+// worth = traits / (1 + kNoise (rate noise_gain)^2 + kDrift uneven drift_gain)
+constexpr double kNoise = 0.0273;
+constexpr double kDrift = 0.0198;
 // Steps that data of this kind make so much cheaper are worth a word.
 constexpr double kUneven = 0.1;
 // The network of `riffle converge` stops learning at about this rate under synchronous SGD, and the
@@ -49,22 +48,24 @@ void check(const Training& training) {
 
 Worth worth_of(const Theory& theory, const Traits& traits, const Training& training) {
   const double noise = kNoise * std::pow(training.learning_rate * theory.noise_gain, 2);
-  const double drift = kDrift * unevenness(training) * std::pow(theory.drift_gain, kPower);
+  const double drift = kDrift * unevenness(training) * theory.drift_gain;
   Worth worth{.effective_step = traits.effective_step / (1 + noise + drift)};
   const auto warn_above = [&](double rate, const char* source) {
     if (training.learning_rate > rate)
-      worth.warnings.push_back(fmt::format("a learning rate of {} is too high for it: {} it breaks "
-                                           "above {:.2g}, synchronous SGD above {:.2g}",
-                                           training.learning_rate, source, rate, kRate));
+      worth.warnings.push_back(
+          fmt::format("a learning rate of {} is too high for it: {} it breaks "
+                      "above {:.2g}, synchronous SGD above {:.2g}",
+                      training.learning_rate, source, rate, kRate));
   };
   if (rate_by_theory(theory) < rate_by_measurement(theory))
     warn_above(rate_by_theory(theory), "by theory");
   else
     warn_above(rate_by_measurement(theory), "as converge measures");
   if (drift > kUneven)
-    worth.warnings.push_back(fmt::format("data are too uneven for it ({}): that costs {:.0f} % of "
-                                         "every step",
-                                         training.split, 100 * drift / (1 + drift)));
+    worth.warnings.push_back(
+        fmt::format("data are too uneven for it ({}): that costs {:.0f} % of "
+                    "every step",
+                    training.split, 100 * drift / (1 + drift)));
   return worth;
 }
 
