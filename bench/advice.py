@@ -16,7 +16,6 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from statistics import mean
 
 from effective_step import RIFFLE, steps_to, targets_of
