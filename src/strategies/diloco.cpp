@@ -9,8 +9,8 @@
 namespace riffle::strategies {
 namespace {
 
-// Its outer momentum needs long to settle: fitted by bench/effective_step.py on runs of 120 to 160
-// steps.
+// Its outer momentum needs long to settle: from runs of 160 to 240 steps; docs/converge.md says
+// how.
 constexpr double kWorth = 0.85;
 
 class Diloco : public Strategy {
