@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/files.h"
 #include "commands.h"
 #include "common.h"
 #include "report/chart.h"
@@ -23,6 +24,7 @@ struct Arguments {
   double epochs = 0;
   std::string show = "loss";
   int width = 100;
+  std::string batches;
   ProblemOptions problem;
   ConvergeOptions options;
 };
@@ -139,6 +141,11 @@ void run(Arguments& arguments) {
     arguments.options.steps = std::max<Step>(
         1, static_cast<Step>(arguments.epochs * static_cast<double>(setting.problem->epoch())));
   }
+  if (!arguments.batches.empty()) {
+    if (setting.problem->epoch() == 0) usage_error("--save-batches: the quadratic has none");
+    write_file(arguments.batches,
+               batches_json(*setting.problem, setting.world.size(), arguments.options.steps));
+  }
   const std::vector<Convergence> results = train(arguments, setting);
   const Output& output = arguments.output;
   if (output.json()) return output.write(to_json(results));
@@ -193,6 +200,12 @@ void add_training_options(CLI::App& command, Arguments& arguments) {
   command.add_flag("--thorough", options.thorough,
                    "at every point also the squared gradient of the whole objective at the mean of "
                    "the workers (JSON)");
+  command.add_flag("--test", options.test,
+                   "at every point also loss and accuracy of the mean of the workers on samples "
+                   "never trained on");
+  command.add_option("--save-batches", arguments.batches,
+                     "write the first weights and the samples of every batch as JSON, to repeat "
+                     "the run elsewhere");
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "explain_words.h"
 #include "report/groups.h"
 #include "riffle/load.h"
-#include "riffle/simulate.h"
 #include "riffle/verify.h"
 
 namespace riffle::cli {
@@ -20,6 +19,7 @@ struct Arguments {
   Inputs inputs;
   Output output;
   std::string strategy;
+  Training training;
   int steps = 4;
   report::GroupStyle style;
 };
@@ -88,7 +88,10 @@ std::string explain(const Arguments& arguments, report::GroupStyle style) {
   const Traits traits = strategy->traits_with(world, buckets);
   const auto programs = first_programs(strategy, world, buckets, traits);
   const Verification proof = verify(strategy, world, trace);
-  const Simulation result = simulate(trace, world.cluster, strategy);
+  const Plan plan =
+      make_plan(trace, world.cluster, table, {arguments.strategy}, {}, {}, arguments.training);
+  const Candidate& candidate = plan.candidates.front();
+  const Simulation& result = candidate.simulation;
 
   const bool colour = style.colour;
   std::string text = heading(fmt::format("{}: {}", strategy.spec, info.summary), colour);
@@ -98,7 +101,7 @@ std::string explain(const Arguments& arguments, report::GroupStyle style) {
   text +=
       heading("Who meets whom (a letter is a group, a row a rack or neighbours)", colour) + "\n";
   text += pictures(programs, world, arguments.steps, style) + repetition(traits) + "\n\n";
-  const std::vector<std::string> meanings{
+  std::vector<std::string> meanings{
       traits.exact ? "Training is synchronous SGD: the mathematics is unchanged."
                    : "Workers keep weights of their own and mix them.",
       agreement_sentence(proof), staleness_sentence(traits),
@@ -108,6 +111,9 @@ std::string explain(const Arguments& arguments, report::GroupStyle style) {
       fmt::format("A step takes {}; {} of it is computing, {} waiting for the network.",
                   print(result.iteration), print(result.compute),
                   print(result.exposed_communication))};
+  std::ranges::move(training_sentences(candidate, theory_of(strategy, world, trace, kMomentum),
+                                       arguments.training),
+                    std::back_inserter(meanings));
   text += heading("What travels when", colour);
   for (const std::string& each : exchange_sentences(programs))
     text += wrapped(each, style.width, "- ");
@@ -128,6 +134,7 @@ void add_explain(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("strategy", arguments->strategy, "NAME[:key=value,...]")->required();
   arguments->inputs.add_to(*command);
+  add_training(*command, arguments->training);
   command->add_option("--steps", arguments->steps, "steps to draw")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();

@@ -19,6 +19,7 @@ struct Arguments {
   std::string plan_file;
   PageFile page;
   std::uint64_t seed = 0;
+  Training training;
   bool all = false;
 };
 
@@ -27,6 +28,7 @@ report::Table whole_table(const Plan& plan) {
   report::Table table{{{"#"},
                        {"strategy", false},
                        {"step"},
+                       {"effective step"},
                        {"per effective step"},
                        {"exposed"},
                        {"speed-up"},
@@ -36,8 +38,8 @@ report::Table whole_table(const Plan& plan) {
   for (const Candidate& candidate : plan.candidates) {
     const Simulation& result = candidate.simulation;
     table.rows.push_back({std::to_string(table.rows.size() + 1), candidate.spec,
-                          print(result.iteration), print(candidate.per_effective_step),
-                          print(result.exposed_communication),
+                          print(result.iteration), fmt::format("{:.3f}", candidate.effective_step),
+                          print(candidate.per_effective_step), print(result.exposed_communication),
                           fmt::format("{:.2f}", result.speedup),
                           fmt::format("{:.0f} %", result.efficiency * 100), candidate.reason});
   }
@@ -58,21 +60,22 @@ std::vector<const Candidate*> shown(const Plan& plan, bool all) {
 // Figures first, then a sentence for each: together they would be too wide to read.
 std::string ranking(const Plan& plan, bool all, bool colour) {
   const auto list = shown(plan, all);
-  const bool discounted =
-      std::ranges::any_of(list, [](const Candidate* each) { return each->effective_step != 1; });
-  report::Table table{{{"#"}, {"strategy", false}, {"step"}}, {}};
-  if (discounted) table.columns.push_back({"per effective step"});
-  for (const char* name : {"exposed", "speed-up", "efficiency"}) table.columns.push_back({name});
+  report::Table table{{{"#"},
+                       {"strategy", false},
+                       {"step"},
+                       {"per effective step"},
+                       {"exposed"},
+                       {"speed-up"},
+                       {"efficiency"}},
+                      {}};
   report::Table why{{{"#"}, {"why", false}}, {}};
   for (const Candidate* candidate : list) {
     const Simulation& result = candidate->simulation;
     const std::string number = std::to_string(table.rows.size() + 1);
-    std::vector<std::string> row{number, candidate->spec, print(result.iteration)};
-    if (discounted) row.push_back(print(candidate->per_effective_step));
-    row.push_back(print(result.exposed_communication));
-    row.push_back(fmt::format("{:.2f}", result.speedup));
-    row.push_back(fmt::format("{:.0f} %", result.efficiency * 100));
-    table.rows.push_back(std::move(row));
+    table.rows.push_back({number, candidate->spec, print(result.iteration),
+                          print(candidate->per_effective_step), print(result.exposed_communication),
+                          fmt::format("{:.2f}", result.speedup),
+                          fmt::format("{:.0f} %", result.efficiency * 100)});
     why.rows.push_back({number, candidate->reason});
   }
   std::string text = report::print_table(table, colour) + "\n" + report::print_table(why, colour);
@@ -91,6 +94,15 @@ std::string advice(const Plan& plan, const Trace& trace) {
     text += fmt::format(", {:.2f}x faster than {}",
                         worst.per_effective_step / best.per_effective_step, worst.spec);
   text += fmt::format(".\nIts limit is {}.\n", print(plan.limit));
+  for (const std::string& warning : best.warnings) text += fmt::format("Beware: {}.\n", warning);
+  const Candidate& hasty = *std::ranges::min_element(
+      plan.candidates, {}, [](const Candidate& each) { return each.simulation.iteration; });
+  if (hasty.simulation.iteration < 0.995 * best.simulation.iteration)
+    text += fmt::format(
+        "{} has faster steps, {}, but they are not worth it: each counts {:.2f} of a whole one, so "
+        "as much progress takes {:.0f} % longer.\n",
+        hasty.spec, print(hasty.simulation.iteration), hasty.effective_step,
+        100 * (hasty.per_effective_step / best.per_effective_step - 1));
   const auto exact = std::ranges::find(plan.candidates, true, &Candidate::exact);
   if (!best.exact && exact != plan.candidates.end())
     text += fmt::format("The fastest with the weights of synchronous SGD: {}, {} a step.\n",
@@ -131,10 +143,12 @@ void run(const Arguments& arguments) {
   Plan plan;
   {
     Progress progress;
-    plan = make_plan(trace, cluster, table, specs, {.seed = arguments.seed},
-                     [&](std::size_t done, std::size_t all, const std::string& spec) {
-                       progress.show(fmt::format("planning: {}/{} {}", done + 1, all, spec));
-                     });
+    plan = make_plan(
+        trace, cluster, table, specs, {.seed = arguments.seed},
+        [&](std::size_t done, std::size_t all, const std::string& spec) {
+          progress.show(fmt::format("planning: {}/{} {}", done + 1, all, spec));
+        },
+        arguments.training);
   }
   if (!arguments.plan_file.empty()) write_file(arguments.plan_file, to_json(plan));
   if (arguments.page.wanted())
@@ -158,6 +172,7 @@ void add_plan(CLI::App& app) {
                     "every setting, not only each strategy's best (JSON and CSV have all)");
   command->add_option("--plan-file", arguments->plan_file,
                       "write the whole plan as JSON, for train, C++ and Python");
+  add_training(*command, arguments->training);
   command->add_option("--seed", arguments->seed, "of jitter and stragglers")->capture_default_str();
   arguments->page.add_to(*command);
   arguments->output.add_to(*command);

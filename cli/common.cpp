@@ -99,4 +99,17 @@ std::vector<std::string> expand_strategies(const std::vector<std::string>& given
   return specs;
 }
 
+void add_training(CLI::App& command, Training& training) {
+  command
+      .add_option(
+          "--learning-rate", training.learning_rate,
+          "as of the network that `riffle converge` trains, where 0.1 suits synchronous SGD "
+          "best: half of the rate that suits it best with your model is 0.05")
+      ->capture_default_str();
+  command
+      .add_option("--split", training.split,
+                  "how workers' data differ: iid, or dirichlet:A, the smaller the more")
+      ->capture_default_str();
+}
+
 }  // namespace riffle::cli

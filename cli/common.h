@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/table.h"
-#include "riffle/strategy.h"
+#include "riffle/plan.h"
 
 namespace riffle::cli {
 
@@ -45,6 +45,9 @@ struct Inputs {
 
   void add_to(CLI::App& command);
 };
+
+// --learning-rate and --split.
+void add_training(CLI::App& command, Training& training);
 
 // A progress line on standard error: rewritten in place on a terminal, a plain line now and then
 // elsewhere. Cleared when it goes away.

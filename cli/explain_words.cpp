@@ -171,4 +171,26 @@ std::string staleness_sentence(const Traits& traits) {
                      traits.staleness == 1 ? "" : "s");
 }
 
+std::vector<std::string> training_sentences(const Candidate& candidate, const Theory& theory,
+                                            const Training& training) {
+  std::vector<std::string> sentences{fmt::format(
+      "A step counts {:.2f} of one of synchronous SGD (effective step, at a learning rate of {} "
+      "with "
+      "momentum {}, data {}).",
+      candidate.effective_step, training.learning_rate, theory.momentum, training.split)};
+  if (!candidate.exact)
+    sentences.push_back(fmt::format(
+        "Gradients with noise of deviation 1 keep workers {:.3g} apart at that rate: the consensus "
+        "distance that theory predicts for the quadratic of `riffle converge`.",
+        training.learning_rate * theory.noise_gain));
+  sentences.push_back(
+      fmt::format("A quadratic of curvature 1 breaks above a learning rate of {:.2f}; under "
+                  "synchronous SGD that "
+                  "is {:.2f}.",
+                  theory.rate_bound, 2 * (1 + theory.momentum)));
+  for (const std::string& warning : candidate.warnings)
+    sentences.push_back(fmt::format("Beware: {}.", warning));
+  return sentences;
+}
+
 }  // namespace riffle::cli

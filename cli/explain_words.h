@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "riffle/converge.h"
+#include "riffle/plan.h"
 #include "riffle/verify.h"
 
 namespace riffle::cli {
@@ -21,5 +23,8 @@ std::string paragraphs(const std::string& markdown, int width);
 // How fast workers agree, and how old what they merge may be.
 std::string agreement_sentence(const Verification& proof);
 std::string staleness_sentence(const Traits& traits);
+// What a step is worth, how far noise keeps workers apart, and which rates are too high.
+std::vector<std::string> training_sentences(const Candidate& candidate, const Theory& theory,
+                                            const Training& training);
 
 }  // namespace riffle::cli

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,16 +44,20 @@ class LearningProblem {
   // What all workers start from.
   [[nodiscard]] virtual std::vector<double> start() const = 0;
 
+  // The samples of that gradient, as the data number them; none where there are no samples.
+  virtual std::span<const int> batch(int /*worker*/, Step /*step*/) { return {}; }
   // The gradient that `worker` sees in `step` at weights `x`; gives the loss of its batch.
   virtual double gradient(int worker, Step step, const double* x, double* gradient) = 0;
 
   struct Evaluation {
     double loss = 0;                   // of the whole objective
     double gradient_norm_squared = 0;  // of the same
-    std::optional<double> accuracy{};  // on samples never trained on, from 0 to 1
+    // On samples never trained on; of the quadratic the loss of the whole objective.
+    double test_loss = 0;
+    std::optional<double> accuracy{};  // on the same samples, from 0 to 1
   };
   enum class Thorough { no, yes };
-  // Accuracy alone, unless thorough.
+  // On samples never trained on alone, unless thorough.
   virtual Evaluation evaluate(const double* x, Thorough thorough) = 0;
 };
 
@@ -68,6 +73,8 @@ struct ConvergeOptions {
   Step every = 0;  // steps between two points of the curves; 0: about 100 points
   // Evaluate the mean of all workers at every point, not only at the end: gradient_norm_squared.
   bool thorough = false;
+  // The same on samples never trained on: test_loss and test_accuracy.
+  bool test = false;
   // Called now and then with the steps done.
   std::function<void(Step)> progress{};
 };
@@ -95,6 +102,8 @@ struct Convergence {
   std::vector<double> loss;
   std::vector<double> consensus_distance;       // after the step's mixing
   std::vector<double> gradient_norm_squared{};  // of the objective at the mean; where thorough
+  std::vector<double> test_loss{};              // of the mean of all workers; where asked for
+  std::vector<double> test_accuracy{};          // the same; empty for the quadratic
   std::optional<double> accuracy{};             // of the exact mean of all workers at the end
   bool diverged = false;                        // a loss was not finite; the curves end there
   // Joined with the timing simulator.
@@ -107,12 +116,12 @@ struct Convergence {
 Convergence converge(LearningProblem& problem, const World& world, const Trace& trace,
                      const NamedStrategy& strategy, const ConvergeOptions& options);
 
+// What a run begins with and learns from, to repeat it elsewhere: {"start": the first weights,
+// "samples": for each step, for each worker, the samples of its batch}.
+std::string batches_json(LearningProblem& problem, int workers, Step steps);
+
 Theory theory_of(const NamedStrategy& strategy, const World& world, const Trace& trace,
                  double momentum);
-
-// The first step count at which the curve, smoothed over `window` points, is at or below `loss`;
-// nothing where it never is.
-std::optional<double> steps_to_loss(const Convergence& curve, double loss, int window = 5);
 
 // {"results": [{"strategy": ..., "steps": [...], "loss": [...], ...}]}
 std::string to_json(const std::vector<Convergence>& results);

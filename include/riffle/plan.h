@@ -11,6 +11,17 @@
 
 namespace riffle {
 
+// What kind of training is planned for; it decides what a step is worth.
+struct Training {
+  // As of the network that `riffle converge` trains, where 0.1 suits synchronous SGD best: half of
+  // the rate that suits it best with your model is 0.05.
+  double learning_rate = 0.1;
+  std::string split = "iid";  // how workers' data differ: iid, or dirichlet:A
+};
+
+// That the worth of a step was fitted with.
+constexpr double kMomentum = 0.9;
+
 struct Candidate {
   std::string spec;  // what to pass to --strategy
   Simulation simulation;
@@ -18,6 +29,8 @@ struct Candidate {
   Seconds per_effective_step{};
   bool exact = false;  // gives the weights of synchronous SGD
   std::string reason{};
+  // Where rate or data are too much for it.
+  std::vector<std::string> warnings{};
   // A step of it as a session measured it, where it ran.
   std::optional<Seconds> measured{};
 };
@@ -57,11 +70,12 @@ std::string print(const Limit& limit);
 // Where the time of a candidate's step goes, and what the step is worth, in a sentence.
 std::string reason_of(const Candidate& candidate);
 
-// Strategies that refuse the cluster (groups on a fit) are left out. Of equally fast ones, exact
-// ones come first.
+// Ranked by the time that as much progress takes as a step of synchronous SGD makes. Strategies
+// that refuse the cluster (groups on a fit) are left out. Of equally fast ones, exact ones come
+// first.
 Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& table,
                const std::vector<std::string>& specs, const SimulateOptions& options = {},
-               const PlanProgress& progress = {});
+               const PlanProgress& progress = {}, const Training& training = {});
 
 // {"riffle": "plan", "version": 1, "model": ..., "cluster": ..., "limit": ..., "candidates": [...],
 // "trace": ..., "network": ...}

@@ -44,16 +44,23 @@ class Recorder {
     into_.steps.push_back(done);
     into_.loss.push_back(sum_ / count_);
     into_.consensus_distance.push_back(distance);
-    if (options_.thorough) {
-      const std::vector<double> mean = convergence::mean_row(workers.weights());
-      into_.gradient_norm_squared.push_back(
-          problem_.evaluate(mean.data(), LearningProblem::Thorough::yes).gradient_norm_squared);
-    }
+    if (options_.thorough || options_.test) evaluate(workers);
     sum_ = count_ = 0;
     return true;
   }
 
  private:
+  void evaluate(const Workers& workers) {
+    using Thorough = LearningProblem::Thorough;
+    const std::vector<double> mean = convergence::mean_row(workers.weights());
+    const auto found =
+        problem_.evaluate(mean.data(), options_.thorough ? Thorough::yes : Thorough::no);
+    if (options_.thorough) into_.gradient_norm_squared.push_back(found.gradient_norm_squared);
+    if (!options_.test) return;
+    into_.test_loss.push_back(found.test_loss);
+    if (found.accuracy) into_.test_accuracy.push_back(*found.accuracy);
+  }
+
   LearningProblem& problem_;
   const ConvergeOptions& options_;
   Convergence& into_;
@@ -117,17 +124,6 @@ Convergence converge(LearningProblem& problem, const World& world, const Trace& 
   if (!result.diverged)
     result.accuracy = problem.evaluate(mean.data(), LearningProblem::Thorough::no).accuracy;
   return result;
-}
-
-std::optional<double> steps_to_loss(const Convergence& curve, double loss, int window) {
-  const auto size = static_cast<std::size_t>(std::max(window, 1));
-  double sum = 0;
-  for (std::size_t i = 0; i < curve.loss.size(); ++i) {
-    sum += curve.loss[i] - (i >= size ? curve.loss[i - size] : 0);
-    if (i + 1 >= size && sum / static_cast<double>(size) <= loss)
-      return static_cast<double>(curve.steps[i]);
-  }
-  return {};
 }
 
 }  // namespace riffle

@@ -71,8 +71,10 @@ class Network : public LearningProblem {
     return x;
   }
 
+  std::span<const int> batch(int worker, Step step) override { return shards_.batch(worker, step); }
+
   double gradient(int worker, Step step, const double* x, double* gradient) override {
-    const auto samples = shards_.batch(worker, step);
+    const auto samples = batch(worker, step);
     forward(data_.train, samples, x);
     const double loss = take_loss(data_.train, samples);
     backward(samples.size(), x, gradient);
@@ -85,6 +87,8 @@ class Network : public LearningProblem {
     in_blocks(data_.test, [&](std::span<const int> samples) {
       forward(data_.test, samples, x);
       right += hits(data_.test, samples);
+      found.test_loss += take_loss(data_.test, samples) * static_cast<double>(samples.size()) /
+                         static_cast<double>(data_.test.size());
     });
     found.accuracy = static_cast<double>(right) / static_cast<double>(data_.test.size());
     if (thorough == Thorough::no) return found;

@@ -65,6 +65,7 @@ class Quadratic : public LearningProblem {
       found.loss += slope * (x[k] - kOptimum) / 2;
       found.gradient_norm_squared += slope * slope;
     }
+    found.test_loss = found.loss;
     return found;
   }
 

@@ -39,24 +39,8 @@ std::size_t draw_class(const std::vector<double>& shares, const std::vector<std:
   return last;
 }
 
-// Scales shares so that workers of equal size together ask for as much of each class as there is;
-// rows still add up to one. Sinkhorn and Knopp, 1967.
-void balance(std::vector<std::vector<double>>& shares, const std::vector<double>& of_class) {
-  constexpr int kRounds = 500;
-  for (int round = 0; round < kRounds; ++round) {
-    for (std::size_t c = 0; c < of_class.size(); ++c) {
-      double sum = 0;
-      for (const auto& each : shares) sum += each[c] / static_cast<double>(shares.size());
-      for (auto& each : shares) each[c] *= of_class[c] / sum;
-    }
-    for (auto& each : shares) {
-      const double sum = std::accumulate(each.begin(), each.end(), 0.0);
-      for (double& share : each) share /= sum;
-    }
-  }
-}
-
-// One sample for each worker in turn, so that nobody gets only what the others left.
+// One sample for each worker in turn, so that nobody gets only what the others left. A class that
+// is used up leaves the shares of the others as they are to each other (Hsu et al., 2019).
 std::vector<std::vector<int>> divide(const std::vector<int>& labels, int workers, double alpha,
                                      std::uint64_t seed) {
   const int classes = *std::ranges::max_element(labels) + 1;
@@ -64,11 +48,7 @@ std::vector<std::vector<int>> divide(const std::vector<int>& labels, int workers
   std::vector<std::vector<int>> left(static_cast<std::size_t>(classes));
   for (const int sample : random.permutation(static_cast<int>(labels.size())))
     left[labels[sample]].push_back(sample);
-  std::vector<double> of_class;
-  for (const auto& each : left)
-    of_class.push_back(static_cast<double>(each.size()) / static_cast<double>(labels.size()));
-  auto shares = class_shares(workers, classes, alpha, seed);
-  balance(shares, of_class);
+  const auto shares = class_shares(workers, classes, alpha, seed);
   std::vector<std::vector<int>> owned(static_cast<std::size_t>(workers));
   for (std::size_t i = 0; i < labels.size() / static_cast<std::size_t>(workers); ++i)
     for (std::size_t w = 0; w < owned.size(); ++w) {

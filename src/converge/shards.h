@@ -21,7 +21,7 @@ std::vector<std::vector<double>> class_shares(int workers, int classes, double a
 
 // The samples of each batch. iid: every epoch deals all samples anew among the workers. Otherwise
 // every worker has a shard of its own, all of one size, and shuffles it every epoch; its classes
-// are as class_shares draws them, scaled so that together they use every class up.
+// are as class_shares draws them, as long as there are samples of them left.
 class Shards {
  public:
   // UsageError where there are not enough samples for a batch of each worker.

@@ -23,18 +23,15 @@ class Rehearsal {
         world_(world),
         buckets_(strategy->buckets(trace, CostModel(world.cluster), world)),
         programs_(schedule::programs_of(strategy_, world, buckets_)),
-        periodic_(strategy_.traits_with(world, buckets_).period > 0) {}
+        periodic_(strategy_.traits_with(world, buckets_).period > 0) {
+    for (Program& each : programs_) each = of_first_bucket(each);
+  }
 
   [[nodiscard]] Step period() const { return static_cast<Step>(programs_.size()); }
 
-  // Every bucket has the same columns' worth of exchanges, so the first stands for all.
   [[nodiscard]] Program program(Step step) const {
-    const Program whole = periodic_ ? programs_[static_cast<std::size_t>(step) % programs_.size()]
-                                    : schedule::program_of(strategy_, step, world_, buckets_);
-    Program first;
-    for (const Exchange& exchange : whole.exchanges)
-      if (exchange.bucket == 0) first.add(exchange);
-    return first;
+    if (periodic_) return programs_[static_cast<std::size_t>(step) % programs_.size()];
+    return of_first_bucket(schedule::program_of(strategy_, step, world_, buckets_));
   }
 
   [[nodiscard]] Workers workers(std::size_t columns, double rate, double momentum) const {
@@ -46,6 +43,14 @@ class Rehearsal {
   }
 
  private:
+  // Every bucket has the same columns' worth of exchanges, so the first stands for all.
+  static Program of_first_bucket(const Program& whole) {
+    Program first;
+    for (const Exchange& exchange : whole.exchanges)
+      if (exchange.bucket == 0) first.add(exchange);
+    return first;
+  }
+
   const Strategy& strategy_;
   const World& world_;
   BucketPlan buckets_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/worth.h"
 #include "riffle/error.h"
 
 namespace riffle {
@@ -24,9 +25,9 @@ std::string explain(const Simulation& simulation) {
 
 std::string explain_step(const Candidate& candidate) {
   if (candidate.exact) return "exact";
-  if (candidate.effective_step != 1)
-    return fmt::format("a step counts {:.2f} of a whole one", candidate.effective_step);
-  return "not exact, a step counted as a whole one";
+  std::string text = fmt::format("a step counts {:.2f} of a whole one", candidate.effective_step);
+  for (const std::string& warning : candidate.warnings) text += "; " + warning;
+  return text;
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ std::vector<std::string> candidate_specs(const StrategyTable& table) {
 
 Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& table,
                const std::vector<std::string>& specs, const SimulateOptions& options,
-               const PlanProgress& progress) {
+               const PlanProgress& progress, const Training& training) {
+  check(training);
   Plan plan{.model = trace.model,
             .cluster = print(cluster),
             .candidates = {},
@@ -58,9 +60,14 @@ Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& 
     try {
       Candidate candidate{.spec = specs[i],
                           .simulation = simulate(trace, cluster, strategy, options)};
-      candidate.effective_step = strategy->traits(world).effective_step;
-      candidate.per_effective_step = candidate.simulation.iteration / candidate.effective_step;
       candidate.exact = table.info(strategy.name).exact;
+      if (!candidate.exact) {
+        Worth worth = worth_of(theory_of(strategy, world, trace, kMomentum),
+                               strategy->traits(world), training);
+        candidate.effective_step = worth.effective_step;
+        candidate.warnings = std::move(worth.warnings);
+      }
+      candidate.per_effective_step = candidate.simulation.iteration / candidate.effective_step;
       candidate.reason = reason_of(candidate);
       plan.candidates.push_back(std::move(candidate));
     } catch (const UsageError& error) {

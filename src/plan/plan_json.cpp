@@ -16,6 +16,9 @@ Candidate read_candidate(const JsonReader& from) {
                       .per_effective_step = from.at("seconds_per_effective_step").seconds(),
                       .exact = from.at("exact").boolean(),
                       .reason = from.at("reason").text()};
+  if (from.has("warnings"))
+    for (std::size_t i = 0; i < from.at("warnings").size(); ++i)
+      candidate.warnings.push_back(from.at("warnings").at(i).text());
   if (from.has("measured_seconds")) candidate.measured = from.at("measured_seconds").seconds();
   return candidate;
 }
@@ -37,6 +40,7 @@ std::string to_json(const Plan& plan) {
     entry["effective_step"] = candidate.effective_step;
     entry["seconds_per_effective_step"] = candidate.per_effective_step.count();
     entry["reason"] = candidate.reason;
+    entry["warnings"] = candidate.warnings;
     if (candidate.measured) entry["measured_seconds"] = candidate.measured->count();
     json["candidates"].push_back(std::move(entry));
   }

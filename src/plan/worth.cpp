@@ -1,0 +1,72 @@
+// Fitted by bench/effective_step.py on training that `riffle converge` simulates; docs/converge.md
+// has the table, and bench/advice.py asks whether it holds elsewhere.
+#include "plan/worth.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "converge/shards.h"
+#include "riffle/error.h"
+
+namespace riffle {
+namespace {
+
+// worth = traits / (1 + kNoise (rate noise_gain)^2 + kDrift uneven drift_gain)
+constexpr double kNoise = 0.0273;
+constexpr double kDrift = 0.0198;
+// Steps that data of this kind make so much cheaper are worth a word.
+constexpr double kUneven = 0.1;
+// The network of `riffle converge` stops learning at about this rate under synchronous SGD, and the
+// earlier the further apart noise drives workers.
+constexpr double kRate = 0.5;
+constexpr double kRatePerNoise = 0.2;
+
+// How much workers' data differ: the variance of their shares of ten classes, which is 1 where each
+// has one class only.
+double unevenness(const Training& training) {
+  const double alpha = convergence::parse_split(training.split);
+  return alpha == 0 ? 0 : 1 / (1 + 10 * alpha);
+}
+
+// Of the quadratic whose largest curvature is that at which synchronous SGD breaks at kRate too.
+double rate_by_theory(const Theory& theory) {
+  return theory.rate_bound * kRate / (2 * (1 + theory.momentum));
+}
+
+double rate_by_measurement(const Theory& theory) {
+  return kRate / (1 + kRatePerNoise * theory.noise_gain);
+}
+
+}  // namespace
+
+void check(const Training& training) {
+  if (!(training.learning_rate > 0) || !std::isfinite(training.learning_rate))
+    usage_error("--learning-rate: {} must be above 0", training.learning_rate);
+  static_cast<void>(unevenness(training));
+}
+
+Worth worth_of(const Theory& theory, const Traits& traits, const Training& training) {
+  const double noise = kNoise * std::pow(training.learning_rate * theory.noise_gain, 2);
+  const double drift = kDrift * unevenness(training) * theory.drift_gain;
+  Worth worth{.effective_step = traits.effective_step / (1 + noise + drift)};
+  const auto warn_above = [&](double rate, const char* source) {
+    if (training.learning_rate > rate)
+      worth.warnings.push_back(
+          fmt::format("a learning rate of {} is too high for it: {} it breaks "
+                      "above {:.2g}, synchronous SGD above {:.2g}",
+                      training.learning_rate, source, rate, kRate));
+  };
+  if (rate_by_theory(theory) < rate_by_measurement(theory))
+    warn_above(rate_by_theory(theory), "by theory");
+  else
+    warn_above(rate_by_measurement(theory), "as converge measures");
+  if (drift > kUneven)
+    worth.warnings.push_back(
+        fmt::format("data are too uneven for it ({}): that costs {:.0f} % of "
+                    "every step",
+                    training.split, 100 * drift / (1 + drift)));
+  return worth;
+}
+
+}  // namespace riffle
