@@ -15,23 +15,30 @@ using convergence::Learn;
 using convergence::Matrix;
 using convergence::Workers;
 
+// Of a longer period only so many steps are rehearsed, over and over: who meets that rarely is as
+// good as alone, and the answer to an impulse has as many columns as steps.
+constexpr Step kLongestPeriod = 512;
+constexpr Step kDraws = 8;  // that stand for a schedule without a period
+
 // A strategy's programs on one bucket of some columns.
 class Rehearsal {
  public:
   Rehearsal(const NamedStrategy& strategy, const World& world, const Trace& trace)
       : strategy_(*strategy.strategy),
         world_(world),
-        buckets_(strategy->buckets(trace, CostModel(world.cluster), world)),
-        programs_(schedule::programs_of(strategy_, world, buckets_)),
-        periodic_(strategy_.traits_with(world, buckets_).period > 0) {
-    for (Program& each : programs_) each = of_first_bucket(each);
+        buckets_(strategy->buckets(trace, CostModel(world.cluster), world)) {
+    const Step period = strategy_.traits_with(world, buckets_).period;
+    periodic_ = period > 0;
+    for (Step step = 0; step < std::min(periodic_ ? period : kDraws, kLongestPeriod); ++step)
+      programs_.push_back(made(step));
   }
 
   [[nodiscard]] Step period() const { return static_cast<Step>(programs_.size()); }
 
-  [[nodiscard]] Program program(Step step) const {
+  // Until the next call.
+  [[nodiscard]] const Program& program(Step step) {
     if (periodic_) return programs_[static_cast<std::size_t>(step) % programs_.size()];
-    return of_first_bucket(schedule::program_of(strategy_, step, world_, buckets_));
+    return random_ = made(step);
   }
 
   [[nodiscard]] Workers workers(std::size_t columns, double rate, double momentum) const {
@@ -44,9 +51,10 @@ class Rehearsal {
 
  private:
   // Every bucket has the same columns' worth of exchanges, so the first stands for all.
-  static Program of_first_bucket(const Program& whole) {
+  [[nodiscard]] Program made(Step step) const {
     Program first;
-    for (const Exchange& exchange : whole.exchanges)
+    for (const Exchange& exchange :
+         schedule::program_of(strategy_, step, world_, buckets_).exchanges)
       if (exchange.bucket == 0) first.add(exchange);
     return first;
   }
@@ -54,8 +62,9 @@ class Rehearsal {
   const Strategy& strategy_;
   const World& world_;
   BucketPlan buckets_;
-  std::vector<Program> programs_;
-  bool periodic_;
+  bool periodic_ = false;
+  std::vector<Program> programs_{};
+  Program random_{};
 };
 
 // Mean square distance from the mean, summed over columns.
@@ -75,7 +84,7 @@ double sign(std::uint64_t seed, int worker, std::size_t column) {
 constexpr std::size_t kProbes = 4;
 
 // The mean over the last period of the square of what `learn` has driven apart.
-double settled(const Rehearsal& rehearsal, Workers& workers, Step steps, const Learn& learn) {
+double settled(Rehearsal& rehearsal, Workers& workers, Step steps, const Learn& learn) {
   const Step last = std::max<Step>(rehearsal.period(), 8);
   double sum = 0;
   for (Step step = 0; step < steps; ++step) {
@@ -86,7 +95,7 @@ double settled(const Rehearsal& rehearsal, Workers& workers, Step steps, const L
 }
 
 // Each column has its impulse in a step of its own: together they are noise in every step.
-double noise_gain(const Rehearsal& rehearsal, double momentum) {
+double noise_gain(Rehearsal& rehearsal, double momentum) {
   const Step steps =
       std::max<Step>(64, 3 * rehearsal.period()) + static_cast<Step>(std::ceil(3 / (1 - momentum)));
   const std::size_t columns = static_cast<std::size_t>(steps) * kProbes;
@@ -100,7 +109,7 @@ double noise_gain(const Rehearsal& rehearsal, double momentum) {
   return std::sqrt(settled(rehearsal, workers, steps, impulse) / kProbes);
 }
 
-double drift_gain(const Rehearsal& rehearsal, double momentum) {
+double drift_gain(Rehearsal& rehearsal, double momentum) {
   const Step steps =
       std::max<Step>(64, 3 * rehearsal.period()) + static_cast<Step>(std::ceil(8 / (1 - momentum)));
   constexpr std::size_t kColumns = 16;
@@ -113,7 +122,7 @@ double drift_gain(const Rehearsal& rehearsal, double momentum) {
 }
 
 // Whether weights go to zero on a quadratic of curvature one.
-bool is_stable(const Rehearsal& rehearsal, double rate, double momentum) {
+bool is_stable(Rehearsal& rehearsal, double rate, double momentum) {
   constexpr std::size_t kColumns = 2;
   const Step steps = std::max<Step>(200, 8 * rehearsal.period());
   Workers workers = rehearsal.workers(kColumns, rate, momentum);
@@ -141,7 +150,7 @@ bool is_stable(const Rehearsal& rehearsal, double rate, double momentum) {
   return end < middle || end < 1e-60;
 }
 
-double rate_bound(const Rehearsal& rehearsal, double momentum) {
+double rate_bound(Rehearsal& rehearsal, double momentum) {
   double low = 0;
   double high = 2.5 * (1 + momentum);
   for (int i = 0; i < 9; ++i) {
@@ -155,7 +164,7 @@ double rate_bound(const Rehearsal& rehearsal, double momentum) {
 
 Theory theory_of(const NamedStrategy& strategy, const World& world, const Trace& trace,
                  double momentum) {
-  const Rehearsal rehearsal(strategy, world, trace);
+  Rehearsal rehearsal(strategy, world, trace);
   return {.momentum = momentum,
           .noise_gain = noise_gain(rehearsal, momentum),
           .drift_gain = drift_gain(rehearsal, momentum),

@@ -48,6 +48,14 @@ TEST(Theory, LocalSgdHasItsClosedForm) {
   }
 }
 
+// A period of a million steps must not be rehearsed whole: it took hours and all memory.
+TEST(Theory, WhoHardlyEverMeetsIsAsGoodAsAlone) {
+  const Theory found = of("local-sgd:tau=1000000", 4, 0.9);
+  EXPECT_GT(found.noise_gain, 20 * of("local-sgd:tau=8", 4, 0.9).noise_gain);
+  EXPECT_TRUE(std::isfinite(found.drift_gain));
+  EXPECT_NEAR(found.rate_bound, 3.8, 0.05);
+}
+
 // Where groups average; gossip's matrices are not symmetric, and it keeps a little more.
 TEST(Theory, CombineThenAdaptHalvesTheRange) {
   for (const std::string spec : {"sesgd", "ds-sync"})
