@@ -98,7 +98,7 @@ std::string explain(const Arguments& arguments, report::GroupStyle style) {
   text +=
       heading("Who meets whom (a letter is a group, a row a rack or neighbours)", colour) + "\n";
   text += pictures(programs, world, arguments.steps, style) + repetition(traits) + "\n\n";
-  const std::vector<std::string> meanings{
+  std::vector<std::string> meanings{
       traits.exact ? "Training is synchronous SGD: the mathematics is unchanged."
                    : "Workers keep weights of their own and mix them.",
       agreement_sentence(proof), staleness_sentence(traits),
@@ -108,6 +108,7 @@ std::string explain(const Arguments& arguments, report::GroupStyle style) {
       fmt::format("A step takes {}; {} of it is computing, {} waiting for the network.",
                   print(result.iteration), print(result.compute),
                   print(result.exposed_communication))};
+  if (proof.rounding) meanings.push_back(rounding_sentence(*proof.rounding));
   text += heading("What travels when", colour);
   for (const std::string& each : exchange_sentences(programs))
     text += wrapped(each, style.width, "- ");

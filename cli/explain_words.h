@@ -21,5 +21,7 @@ std::string paragraphs(const std::string& markdown, int width);
 // How fast workers agree, and how old what they merge may be.
 std::string agreement_sentence(const Verification& proof);
 std::string staleness_sentence(const Traits& traits);
+// What rounding costs, and what still holds.
+std::string rounding_sentence(const RoundingProof& proof);
 
 }  // namespace riffle::cli

@@ -54,6 +54,8 @@ class EngineExchanger final : public Exchanger {
  private:
   // The collectives of a flight, on its lane's thread.
   void run(Flight& flight) const;
+  void run(const Exchange& exchange, const TensorView& data,
+           const CollectiveOptions& options) const;
 
   Engine& engine_;
   std::unique_ptr<Collectives> own_collectives_;
