@@ -135,6 +135,8 @@ void check_rounding(const Schedule& schedule, Verification& result) {
                      .error_bound = codec::error_bound(rounded->wire),
                      .steps = steps,
                      .drift = play.drift()};
+  if (!rounded->feedback && rounded->payload == Payload::weight && result.mean_preserved)
+    result.mean_preserved = false;
   if (!rounded->feedback || play.drift() < kTolerance) return;
   add(result.problems,
       {Problem::Check::mean, steps, 0, schedule.ranks,

@@ -177,7 +177,9 @@ TEST(Verify, SaysWhatRoundingCostsAndThatTheMeanStays) {
     EXPECT_LT(proof.rounding->drift, 1e-4) << spec;
   }
   // The control: what is dropped is missed.
-  EXPECT_GT(check("sesgd:wire=int8,feedback=false", racks("2x2")).rounding->drift, 1e-3);
+  const Verification dropped = check("sesgd:wire=int8,feedback=false", racks("2x2"));
+  EXPECT_GT(dropped.rounding->drift, 1e-3);
+  EXPECT_EQ(dropped.mean_preserved, false);
   EXPECT_FALSE(check("sesgd", racks("2x2")).rounding.has_value());
 }
 
