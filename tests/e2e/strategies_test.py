@@ -22,7 +22,6 @@ LONELY = {
     "due": {"steps": 1, "point": "before_forward"},
     "merge": {"kind": "replace"},
     "wire": "f32",
-    "feedback": "true",
 }
 
 
