@@ -114,6 +114,7 @@ std::string explain(const Arguments& arguments, report::GroupStyle style) {
   std::ranges::move(training_sentences(candidate, theory_of(strategy, world, trace, kMomentum),
                                        arguments.training),
                     std::back_inserter(meanings));
+  if (proof.rounding) meanings.push_back(rounding_sentence(*proof.rounding));
   text += heading("What travels when", colour);
   for (const std::string& each : exchange_sentences(programs))
     text += wrapped(each, style.width, "- ");

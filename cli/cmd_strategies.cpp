@@ -11,7 +11,8 @@ namespace {
 std::string spell_options(const StrategyInfo& info) {
   std::string text;
   for (const OptionInfo& option : info.options) {
-    if (option.key == "wire" || option.key == "algorithm") continue;  // the same for all
+    if (option.key == "wire" || option.key == "feedback" || option.key == "algorithm")
+      continue;  // the same for all
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", option.key, option.values);
   }
   return text;

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "common.h"
+#include "explain_words.h"
 #include "riffle/error.h"
 #include "riffle/load.h"
 #include "strategies/example.h"
@@ -89,12 +90,20 @@ std::string problem_lines(const std::vector<Verification>& results, bool colour)
   return text.empty() ? text : "\n" + text;
 }
 
+std::string rounding_lines(const std::vector<Verification>& results) {
+  std::string text;
+  for (const Verification& each : results)
+    if (each.rounding)
+      text += fmt::format("{}: {}\n", each.strategy, rounding_sentence(*each.rounding));
+  return text.empty() ? text : "\n" + text;
+}
+
 void write(const Arguments& arguments, const std::vector<Verification>& results) {
   const Output& output = arguments.output;
   if (output.csv()) return output.write(result_table(results));
   if (!output.json())
     return output.write(report::print_table(result_table(results), output.colour()) +
-                        problem_lines(results, output.colour()));
+                        rounding_lines(results) + problem_lines(results, output.colour()));
   if (results.size() == 1) return output.write(to_json(results.front()));
   Json json{{"results", Json::array()}};
   for (const Verification& each : results) json["results"].push_back(json_of(each));

@@ -193,4 +193,13 @@ std::vector<std::string> training_sentences(const Candidate& candidate, const Th
   return sentences;
 }
 
+std::string rounding_sentence(const RoundingProof& proof) {
+  return fmt::format(
+      "Values travel as {}: a rounding is off by at most {:.2g} % of {}; after {} steps the mean "
+      "was off by {:.1g} of what values had moved.",
+      name_of(proof.wire), proof.error_bound * 100,
+      proof.wire == Wire::int8 ? "the largest of 256 values" : "the value", proof.steps,
+      proof.drift);
+}
+
 }  // namespace riffle::cli

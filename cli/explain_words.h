@@ -26,5 +26,7 @@ std::string staleness_sentence(const Traits& traits);
 // What a step is worth, how far noise keeps workers apart, and which rates are too high.
 std::vector<std::string> training_sentences(const Candidate& candidate, const Theory& theory,
                                             const Training& training);
+// What rounding costs, and what still holds.
+std::string rounding_sentence(const RoundingProof& proof);
 
 }  // namespace riffle::cli

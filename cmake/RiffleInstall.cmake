@@ -11,7 +11,7 @@ endif()
 add_library(riffle_riffle INTERFACE)
 target_link_libraries(riffle_riffle INTERFACE riffle_plan riffle_simulate riffle_converge riffle_verify riffle_runtime)
 
-set(modules base model pattern cost strategies schedule verify simulate converge plan engine collective measure runtime)
+set(modules base model codec pattern cost strategies schedule verify simulate converge plan engine collective measure runtime)
 foreach(name IN LISTS modules ITEMS riffle)
   set_target_properties(riffle_${name} PROPERTIES EXPORT_NAME ${name})
   install(TARGETS riffle_${name} EXPORT riffle COMPONENT development)

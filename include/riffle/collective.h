@@ -23,6 +23,7 @@
 
 #include "riffle/cluster.h"
 #include "riffle/engine.h"
+#include "riffle/program.h"
 #include "riffle/trace.h"
 #include "riffle/world.h"
 
@@ -42,6 +43,18 @@ TensorView tensor_view(std::span<double> values);
 // even count: a message of one byte says that its sender has failed.
 enum class Reduction { sum, mean, product, min, max, bit_and, bit_or, bit_xor };
 std::string_view name_of(Reduction reduction);
+
+// How f32 values travel: rounded, by a codec that docs/wire.md describes. Sums are in f32; partial
+// sums are rounded where they travel, and so is the result of an all_reduce, so that all members
+// hold the same bits. What a member's own rounding takes away is added to `lost`, in units of its
+// own data: over the members, sum(w*data before) = sum(w)*mean + sum(w*lost), up to f32 rounding. A
+// shift rounds what it sends, and its own copy of that. What an all_gather loses counts as lost by
+// the second half of a mean: times the number of members.
+struct Rounding {
+  Wire wire = Wire::f32;
+  float* lost = nullptr;  // as many values as the data has; nullptr: nobody keeps it
+  std::size_t exact = 0;  // values at the end of the data that travel as they are
+};
 
 struct CollectiveOptions {
   // 0..15; calls of one lane are serial, lanes run side by side.
@@ -70,6 +83,9 @@ struct CollectiveOptions {
   std::uint64_t channel = 0;
   // Elements at the end of each slice that fill it up to whole lines; members compare it. Below 64.
   int padding = 0;
+  // all_reduce, reduce_scatter, all_gather and shift of f32; in shared memory each member rounds
+  // its own data, and nothing after that.
+  Rounding rounding{};
   // What an error says the call was for.
   int bucket = -1;
   Step step = -1;

@@ -82,8 +82,20 @@ constexpr Merge outer(double learning_rate, double momentum) {
   return {.kind = Merge::Kind::outer, .learning_rate = learning_rate, .momentum = momentum};
 }
 
-// What a value is rounded to while it travels. 16-bit wires carry weights as deltas against a value
-// all members share, so that rounding never drifts.
+// What gradients and weights, which are f32, are rounded to while they travel; buffers and the
+// optimizer's state travel as they are. Sums are in f32, and each member knows what its own
+// rounding has lost: over a group, sum(sent) = sum(weights)*mean + sum(lost), up to f32 rounding.
+//
+// Gradients: error feedback. A member sends its gradient and what it lost before,
+//   mean, lost <- exchange(gradient + lost),
+// so that nothing is lost for good; `lost` is part of a checkpoint.
+// Weights: a member sends its difference to a reference r that all members share bit for bit, and
+// keeps what it lost in its weights,
+//   mean, lost <- exchange(x - r);  what is merged is r + mean + lost,
+// so that the group's mean is kept, whatever is rounded: rounding never drifts. r is what an outer
+// optimizer has last agreed on; else, where all exchanges of weights are of one group, the last
+// r + mean of that group; else (groups change) what the weights were when the session began.
+// An outer step starts from r + mean, and lost is added to where it ends.
 enum class Wire { f32, bf16, f16, int8 };
 
 // One collective of one bucket in one group.
@@ -114,6 +126,7 @@ struct Exchange {
   Due due{};
   Merge merge{};
   Wire wire = Wire::f32;
+  bool feedback = true;  // of the wire: what is lost is kept, as above; else it is dropped
 
   bool operator==(const Exchange&) const = default;
 };

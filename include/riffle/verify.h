@@ -25,6 +25,16 @@ std::string_view name_of(Problem::Check check);
 // "step 3, bucket 0, ranks {1 2}: ..."
 std::string print(const Problem& problem);
 
+// What still holds where values travel rounded (program.h, Wire).
+struct RoundingProof {
+  Wire wire = Wire::f32;
+  double error_bound = 0;  // of one rounding: of the value (int8: of the largest in its block)
+  Step steps = 0;          // that were played
+  // How far the mean was then from that of exact arithmetic, of values that have moved by about 1.
+  // With feedback, what f32 additions amount to; without, what rounding has lost for good.
+  double drift = 0;
+};
+
 struct Verification {
   std::string strategy;
   int workers = 0;
@@ -36,6 +46,7 @@ struct Verification {
   std::optional<double> mixing_rate;
   // The first step count after which all hold the same, exactly; none if never.
   std::optional<int> steps_to_consensus;
+  std::optional<RoundingProof> rounding;  // none: values travel as they are
   std::vector<Problem> problems;
 
   [[nodiscard]] bool ok() const { return problems.empty(); }

@@ -7,6 +7,8 @@ and the merges are the core's. What is particular here:
   collectives of all groups in one order, as NCCL wants.
 * Process groups are made once, at the start, and reused. A schedule with more groups than
   MOST_GROUPS, or with random ones, runs them point to point over the group it was given.
+* What travels rounded (_rounded.py) is encoded, sent and added up by a thread for each lane, over a
+  process group of its own.
 * No value of a tensor is read on the host in a step; waiting for a work of NCCL makes the stream
   wait, not the host.
 """
@@ -15,6 +17,7 @@ import datetime
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
@@ -26,6 +29,7 @@ from torch.distributed.nn import functional
 from riffle import _core
 from riffle._collectives import Call, Operation, all_gather, all_reduce, reduce_scatter, send_around
 from riffle._core import Cluster, CommError, Flight
+from riffle._rounded import Background, RoundedCall, Rounding, run_rounded
 from riffle._tensor_memory import TensorMemory, TensorView, bytes_of
 
 MOST_GROUPS = 64
@@ -90,7 +94,8 @@ class ProcessGroupExchanger(TensorMemory):
         self._queue: deque[tuple[int, int]] = deque()  # planned, not issued, in program order
         self._flights: dict[tuple[int, int], Flight] = {}
         self._started: set[tuple[int, int]] = set()
-        self._under_way: dict[tuple[int, int], Operation] = {}
+        self._under_way: dict[tuple[int, int], Operation | Background] = {}
+        self._lanes: dict[int, tuple[Any, ThreadPoolExecutor]] = {}  # of what is rounded
         self._step = 0  # that was planned last
         self._failed = False
 
@@ -175,13 +180,17 @@ class ProcessGroupExchanger(TensorMemory):
             (exchange.lane, tuple(exchange.group))
             for program in programs
             for exchange in program.exchanges
-            if len(exchange.group) > 1 and exchange.collective != "shift"
+            if len(exchange.group) > 1 and exchange.collective != "shift" and exchange.wire == "f32"
         ]
         distinct = list(dict.fromkeys(wanted))
         for lane, members in distinct if len(distinct) <= MOST_GROUPS else []:
             self._groups[lane, members] = self._engine.group_of(lane, list(members), self._timeout)
         whole = tuple(range(self.size))
         self._groups.setdefault((0, whole), self._engine.group)
+        rounded = {e.lane for program in programs for e in program.exchanges if e.wire != "f32"}
+        for lane in sorted(rounded - self._lanes.keys()):
+            group = self._engine.group_of(-1 - lane, list(whole), self._timeout)
+            self._lanes[lane] = group, ThreadPoolExecutor(1, f"riffle-lane-{lane}")
 
     def plan(self, flight: Flight) -> None:
         self._step = flight.step
@@ -207,8 +216,32 @@ class ProcessGroupExchanger(TensorMemory):
                 operation.began = issued
         return waited
 
+    def _issue_rounded(self, flight: Flight) -> Background:
+        exchange = flight.exchange
+        group, thread = self._lanes[exchange.lane]
+        tensors = [self.tensor(data) for data in flight.data]
+        call = Call(self._engine, group, exchange.group, flight.id, tensors)
+        timeout = self._timeout if self._device.type == "cpu" else None
+        rounded = [
+            (self._optional(reference), moves, Rounding(exchange.wire, self._optional(lost), exact))
+            for lost, reference, moves, exact in flight.rounded
+        ]
+
+        def run() -> tuple[int, float]:
+            one = RoundedCall(call, group, timeout)
+            for tensor, (reference, moves, rounding) in zip(tensors, rounded, strict=True):
+                run_rounded(one, exchange, tensor, reference, moves, rounding)
+            return one.sent, time.monotonic()
+
+        return Background(thread.submit(run))
+
+    def _optional(self, view: TensorView) -> torch.Tensor | None:
+        return self.tensor(view) if view[0] else None
+
     @torch.no_grad()
-    def _issue(self, flight: Flight) -> Operation:
+    def _issue(self, flight: Flight) -> Operation | Background:
+        if flight.exchange.wire != "f32":
+            return self._issue_rounded(flight)
         exchange, members = flight.exchange, flight.exchange.group
         group = self._groups.get((exchange.lane, tuple(members)))
         tensors = [self.tensor(data) for data in flight.data]
@@ -229,7 +262,7 @@ class ProcessGroupExchanger(TensorMemory):
         now = time.monotonic()
         return operation.sent, now - operation.began, now - operation.ended
 
-    def _wait(self, flight: Flight, operation: Operation) -> None:
+    def _wait(self, flight: Flight, operation: Operation | Background) -> None:
         with self._named(flight):
             operation.wait(self._timeout if self._device.type == "cpu" else None)
 
@@ -269,3 +302,6 @@ class ProcessGroupExchanger(TensorMemory):
                 operation.wait(self._timeout if self._device.type == "cpu" else None)
         self._under_way.clear()
         self.forget_planned()
+        for _, thread in self._lanes.values():
+            thread.shutdown(wait=not self._failed, cancel_futures=True)
+        self._lanes.clear()

@@ -46,7 +46,7 @@ Exchange make_exchange(int bucket, std::vector<Rank> group, const std::string& p
                        std::vector<double> weights, std::vector<double> scales,
                        const std::string& collective, int shift, const std::string& algorithm,
                        int lane, const std::string& start, Due due, Merge merge,
-                       const std::string& wire) {
+                       const std::string& wire, bool feedback) {
   return {.bucket = bucket,
           .payload = parse_payload(payload),
           .group = Group(std::move(group)),
@@ -59,7 +59,8 @@ Exchange make_exchange(int bucket, std::vector<Rank> group, const std::string& p
           .start = parse_start(start),
           .due = due,
           .merge = merge,
-          .wire = parse_wire(wire, "wire")};
+          .wire = parse_wire(wire, "wire"),
+          .feedback = feedback};
 }
 
 void bind_exchange(py::module_& module) {
@@ -67,7 +68,8 @@ void bind_exchange(py::module_& module) {
       .def(py::init(&make_exchange), "bucket"_a, "group"_a, py::kw_only(), "payload"_a = "gradient",
            "weights"_a = std::vector<double>{}, "scales"_a = std::vector<double>{},
            "collective"_a = "all_reduce", "shift"_a = 0, "algorithm"_a = "auto", "lane"_a = 0,
-           "start"_a = "bucket_ready", "due"_a = Due{}, "merge"_a = Merge{}, "wire"_a = "f32")
+           "start"_a = "bucket_ready", "due"_a = Due{}, "merge"_a = Merge{}, "wire"_a = "f32",
+           "feedback"_a = true)
       .def_readonly("bucket", &Exchange::bucket)
       .def_property_readonly("group", [](const Exchange& self) { return self.group.ranks(); })
       .def_property_readonly("payload", [](const Exchange& self) { return name_of(self.payload); })
@@ -83,6 +85,7 @@ void bind_exchange(py::module_& module) {
       .def_readonly("due", &Exchange::due)
       .def_readonly("merge", &Exchange::merge)
       .def_property_readonly("wire", [](const Exchange& self) { return name_of(self.wire); })
+      .def_readonly("feedback", &Exchange::feedback)
       .def("__eq__", [](const Exchange& self, const Exchange& other) { return self == other; })
       .def("__repr__", [](const Exchange& self) { return "<" + print(self) + ">"; });
 }

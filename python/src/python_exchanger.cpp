@@ -218,7 +218,14 @@ void bind_flight(py::module_& module) {
                                return all;
                              })
       .def_property_readonly("exchange", [](const Flight& self) { return self.exchange; })
-      .def_property_readonly("data", [](const Flight& self) { return list_of(self.data); });
+      .def_property_readonly("data", [](const Flight& self) { return list_of(self.data); })
+      .def_property_readonly("rounded", [](const Flight& self) {
+        py::list all;
+        for (const runtime::Rounded& each : self.rounded)
+          all.append(py::make_tuple(tuple_of(each.lost), tuple_of(each.reference), each.moves,
+                                    each.exact));
+        return all;
+      });
 }
 
 }  // namespace riffle::python

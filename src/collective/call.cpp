@@ -41,6 +41,18 @@ void check_reduction(const Call& call) {
     usage_error("{}: weights are for sums and means of floating point", name_of(call.operation));
 }
 
+void check_rounding(const Call& call) {
+  const auto what = name_of(call.operation);
+  const bool travels = call.operation == Operation::all_gather ||
+                       (call.adds() && call.operation != Operation::reduce);
+  const bool sums = call.reduction == Reduction::sum || call.reduction == Reduction::mean;
+  if (!travels || !sums || call.data.dtype != DType::f32)
+    usage_error("{} ({}) of {}: only sums, means and gathers of f32 are rounded to {}", what,
+                name_of(call.reduction), name_of(call.data.dtype), name_of(call.rounding.wire));
+  if (call.rounding.exact > call.data.count)
+    usage_error("{}: {} of {} values are exact", what, call.rounding.exact, call.data.count);
+}
+
 }  // namespace
 
 std::string_view name_of(Operation operation) {
@@ -63,6 +75,7 @@ void validate(const Call& call) {
   if (size == 1 && call.data.count % 2 != 0)
     usage_error("{}: {} elements of 8 bits are an odd number", what, call.data.count);
   if (call.adds()) check_reduction(call);
+  if (call.rounds()) check_rounding(call);
   if (call.weights.empty()) return;
   if (static_cast<int>(call.weights.size()) != n)
     usage_error("{}: {} weights for the {} members of {}", what, call.weights.size(), n,
@@ -90,6 +103,7 @@ CallHeader header_of(const Call& call) {
           .reduction = static_cast<std::uint8_t>(call.reduction),
           .algorithm = static_cast<std::uint8_t>(call.algorithm),
           .racks = hash_of_racks(call),
+          .wire = static_cast<std::uint8_t>(call.rounding.wire),
           .padding = static_cast<std::uint16_t>(call.padding)};
 }
 
@@ -98,6 +112,7 @@ std::string describe(const CallHeader& header) {
   std::string text{name_of(operation)};
   if (operation != Operation::barrier)
     text += fmt::format(" of {} {}", header.count, name_of(static_cast<DType>(header.dtype)));
+  if (header.wire != 0) text += fmt::format(" as {}", name_of(static_cast<Wire>(header.wire)));
   if (header.padding > 0) text += fmt::format(", {} of each member's padding", header.padding);
   if (operation == Operation::broadcast || operation == Operation::scatter)
     text += fmt::format(" from member {}", header.root_or_places);

@@ -42,6 +42,7 @@ struct Call {
   std::uint32_t epoch = 0;
   int bucket = -1;
   Step step = -1;
+  Rounding rounding{};
   int padding = 0;          // elements of each slice that mean nothing
   Bytes piece{};            // of a message, where the vector is long; 0: as PointToPoint has it
   bool background = false;  // of this member alone
@@ -50,6 +51,7 @@ struct Call {
     return operation == Operation::all_reduce || operation == Operation::reduce_scatter ||
            operation == Operation::shift || operation == Operation::reduce;
   }
+  [[nodiscard]] bool rounds() const { return rounding.wire != Wire::f32; }
   [[nodiscard]] CommContext context() const {
     return {.group = &group, .operation = name_of(operation), .bucket = bucket, .step = step};
   }
@@ -57,7 +59,7 @@ struct Call {
 
 // UsageError for what no member could answer: weights of another number, negative, not finite or
 // all zero; a reduction that the type has not; a root outside the group; a lane outside 0..15;
-// misaligned data; an odd count of 8-bit elements.
+// misaligned data; an odd count of 8-bit elements; rounding of what is no mean or sum of f32.
 void validate(const Call& call);
 
 struct CallHeader {
@@ -72,8 +74,9 @@ struct CallHeader {
   std::uint8_t dtype = 0;
   std::uint8_t reduction = 0;
   std::uint8_t algorithm = 0;
-  std::uint32_t racks = 0;    // hash of the partition of two_level
-  std::uint16_t gave_up = 0;  // 1: the sender has given up the call; the rest is as it was
+  std::uint32_t racks = 0;  // hash of the partition of two_level
+  std::uint8_t wire = 0;
+  std::uint8_t gave_up = 0;   // 1: the sender has given up the call; the rest is as it was
   std::uint16_t padding = 0;  // elements of each slice that mean nothing
   bool operator==(const CallHeader&) const = default;
 };

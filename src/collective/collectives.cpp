@@ -4,6 +4,7 @@
 #include "collective/host.h"
 #include "collective/point_to_point.h"
 #include "collective/reduce.h"
+#include "collective/rounding.h"
 #include "riffle/collective.h"
 #include "riffle/error.h"
 
@@ -52,6 +53,7 @@ collective::Call make_call(collective::Operation operation, const Group& group, 
   call.lane = options.lane;
   call.channel = options.channel;
   call.padding = options.padding;
+  call.rounding = options.rounding;
   call.epoch = options.epoch;
   call.bucket = options.bucket;
   call.step = options.step;
@@ -96,8 +98,10 @@ void Collectives::State::run(const collective::Call& call, const CollectiveOptio
                 print(call.group));
   collective::validate(call);
   if (is_alone(call)) return run_alone(call, call.group.index_of(engine.rank()));
-  if (call.algorithm == Algorithm::automatic && call.channel == 0 && host.covers(call.group))
+  if (call.algorithm == Algorithm::automatic && call.channel == 0 && host.covers(call.group)) {
+    collective::round_own(call, call.group.index_of(engine.rank()));
     return host.run(call, after(options.timeout));
+  }
   messages.run(call, after(options.timeout));
 }
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "collective/half.h"
+#include "codec/half.h"
 #include "riffle/error.h"
 
 namespace riffle::collective {
@@ -30,16 +30,16 @@ struct Short {
   static std::uint16_t narrow(float value) { return from(value); }
 };
 float from_f16(std::uint16_t value) {
-  return widen_f16(value);
+  return codec::widen_f16(value);
 }
 float from_bf16(std::uint16_t value) {
-  return widen_bf16(value);
+  return codec::widen_bf16(value);
 }
 std::uint16_t to_f16(float value) {
-  return narrow_f16(value);
+  return codec::narrow_f16(value);
 }
 std::uint16_t to_bf16(float value) {
-  return narrow_bf16(value);
+  return codec::narrow_bf16(value);
 }
 
 // Small integers are promoted to int, whose product may not overflow.

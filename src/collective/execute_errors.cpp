@@ -46,7 +46,7 @@ void PatternOperation::check_handshake(const Transfers::Note& note) {
 }
 
 void PatternOperation::compare(int member, CallHeader theirs) {
-  const bool gave_up = std::exchange(theirs.gave_up, std::uint16_t{0}) != 0;
+  const bool gave_up = std::exchange(theirs.gave_up, std::uint8_t{0}) != 0;
   if (theirs != header_)
     throw_named(CommFailure::mismatch, rank_of(member),
                 fmt::format("it called {}; rank {} called {}", describe(theirs), engine_->rank(),

@@ -64,7 +64,8 @@ PatternOperation::~PatternOperation() {
     give_up(CommFailure::aborted, engine_->rank(), "it has dropped the call");
   for (Segment& segment : segments_)
     for (Round& round : segment.rounds)
-      if (!round.scratch.empty()) pool_->give_back(std::move(round.scratch));
+      for (Scratch* scratch : {&round.scratch, &round.outgoing})
+        if (!scratch->empty()) pool_->give_back(std::move(*scratch));
 }
 
 bool PatternOperation::test() {
@@ -133,6 +134,7 @@ void PatternOperation::post_round(Segment& segment) {
 }
 
 void PatternOperation::post_receives(Segment& segment, int number) {
+  if (call_.rounds()) return post_rounded_receives(segment, number);
   Round& round = segment.at(number);
   segment.awaited = number + 1;
   round.to_add.clear();
@@ -166,6 +168,7 @@ void PatternOperation::post_receives(Segment& segment, int number) {
 }
 
 void PatternOperation::post_sends(Segment& segment) {
+  if (call_.rounds()) return post_rounded_sends(segment);
   messages_.clear();
   plan_.pattern().sends(me_, segment.round, messages_);
   for (const pattern::Message& message : messages_) {
@@ -241,6 +244,7 @@ void PatternOperation::completed(const Transfers::Note& note) {
 
 void PatternOperation::add_up(Segment& segment) {
   const double scale = segment.round == last_adding_round_ ? scale_ : 1;
+  decode(segment.at(segment.round));
   // Operands of one range stand together, in ascending member order.
   auto& all = segment.at(segment.round).to_add;
   std::ranges::sort(all, {}, [](const Incoming& each) {
@@ -252,6 +256,7 @@ void PatternOperation::add_up(Segment& segment) {
     add_up({first, last}, scale);
     first = last;
   }
+  if (call_.rounds() && segment.round == last_adding_round_) round_results(segment);
 }
 
 void PatternOperation::add_up(std::span<const Incoming> operands, double scale) {

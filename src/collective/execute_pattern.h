@@ -19,6 +19,11 @@
 // far as the engine knows them, half as much again for a word that comes a little late, and
 // Pace::eager bytes at least.
 //
+// Rounding. Where a call rounds, each block of a message is encoded by itself, and the sender goes
+// on with what the receiver will decode, so that all members hold the same; what that takes away
+// counts as lost by the sender, shared with those who hold the same sum (Pattern::holders). A block
+// whose sum is complete is rounded before it is sent to anybody; encoding it again changes nothing.
+//
 // Failure. A wait ends when any member of the group has failed. Whoever fails for another reason
 // (calls that do not fit, time that is up) tells the members that still wait for it what went
 // wrong, so that all of them name the same culprit. docs/collectives.md says what is left in the
@@ -33,6 +38,7 @@
 #include <utility>
 #include <vector>
 
+#include "codec/codec.h"
 #include "collective/plan.h"
 #include "collective/scratch.h"
 #include "collective/transfers.h"
@@ -77,10 +83,18 @@ class PatternOperation {
     Range range;
     const std::byte* data;
   };
+  // A block that has come rounded, and where it belongs.
+  struct Rounded {
+    Range range;
+    const std::byte* from;
+    std::byte* to;
+  };
   struct Round {
     int open = 0;  // its messages that are under way
     std::vector<Incoming> to_add;
+    std::vector<Rounded> to_decode;
     Scratch scratch;
+    Scratch outgoing;  // what is sent rounded
   };
   // A message for a member that has not said that it has begun.
   struct Held {
@@ -102,6 +116,12 @@ class PatternOperation {
   void post_round(Segment& segment);
   void post_receives(Segment& segment, int round);
   void post_sends(Segment& segment);
+  // The same where what travels is rounded (execute_rounded.cpp).
+  void post_rounded_receives(Segment& segment, int round);
+  void post_rounded_sends(Segment& segment);
+  void decode(Round& round);
+  void round_results(const Segment& segment);
+  [[nodiscard]] codec::Lost lost_from(const Range& range, int round, double scale) const;
   void announce();
   void send_when_begun(const Transfers::Note& note, std::span<const std::byte> bytes);
   void release(int member);

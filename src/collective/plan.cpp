@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "collective/rounding.h"
 #include "pattern/barrier.h"
 #include "pattern/broadcast.h"
 #include "pattern/pieces.h"
@@ -46,10 +47,11 @@ Plan::Plan(const Call& call, Bytes piece)
       count_(call.data.count),
       dtype_(call.data.dtype),
       scattered_(call.operation == Operation::reduce_scatter ||
-                 call.operation == Operation::all_gather) {
+                 call.operation == Operation::all_gather),
+      merges_(!call.rounds()) {
   // A run of several blocks is contiguous only while blocks are whole.
   if (scattered_ && !has_single_blocks(call)) return;
-  const Bytes bytes{static_cast<std::int64_t>(count_) * size_of(dtype_).count};
+  const Bytes bytes{static_cast<std::int64_t>(bytes_sent(call, {0, count_}))};
   segments_ = pattern::segments(*pattern_, bytes, piece);
 }
 
@@ -72,7 +74,7 @@ void Plan::ranges_of(const pattern::Message& message, int segment, std::vector<R
   for (int i = 0; i < message.count; ++i) {
     const Range next = block(segment, (message.first + i) % pattern_->blocks());
     if (next.count == 0) continue;
-    if (!out.empty() && out.back().begin + out.back().count == next.begin)
+    if (merges_ && !out.empty() && out.back().begin + out.back().count == next.begin)
       out.back().count += next.count;
     else
       out.push_back(next);

@@ -28,8 +28,8 @@ class Plan {
   [[nodiscard]] int segments() const { return segments_; }
   // All elements of a segment that this call works on lie in these ranges.
   [[nodiscard]] std::vector<Range> ranges_of_segment(int segment) const;
-  // The contiguous parts of a message, in the order they are sent; at least one, which may be
-  // empty.
+  // The contiguous parts of a message (of one that is rounded, its blocks), in the order they are
+  // sent; at least one, which may be empty.
   void ranges_of(const pattern::Message& message, int segment, std::vector<Range>& out) const;
   // The round in which `member` adds for the last time, which completes its sums; -1: it never
   // adds.
@@ -42,6 +42,7 @@ class Plan {
   std::size_t count_;
   DType dtype_;
   bool scattered_;  // members own blocks of the whole vector, not of a segment
+  bool merges_;     // blocks side by side are one range; not where each is rounded by itself
   int segments_ = 1;
 };
 

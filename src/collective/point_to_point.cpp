@@ -2,6 +2,7 @@
 
 #include "collective/choice.h"
 #include "collective/parts.h"
+#include "collective/rounding.h"
 #include "riffle/error.h"
 
 namespace riffle::collective {
@@ -42,8 +43,7 @@ std::unique_ptr<PatternOperation> PointToPoint::start(Call call, Deadline deadli
   if (call.algorithm == Algorithm::automatic)
     call.algorithm = default_algorithm(
         call.operation, call.group.size(),
-        Bytes{static_cast<std::int64_t>(call.data.count) * size_of(call.data.dtype).count},
-        call.racks);
+        Bytes{static_cast<std::int64_t>(bytes_sent(call, {0, call.data.count}))}, call.racks);
   const bool given = call.piece.count > 0;
   const Bytes piece = given ? call.piece : Bytes{static_cast<std::int64_t>(options_.piece)};
   const std::size_t eager = given ? static_cast<std::size_t>(piece.count) : options_.eager;

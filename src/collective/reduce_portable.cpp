@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collective/half.h"
+#include "codec/half.h"
 #include "collective/reduce_kernels.h"
 
 namespace riffle::collective {
@@ -21,14 +21,14 @@ struct Plain {
 struct Half {
   using Stored = std::uint16_t;
   using Computed = float;
-  static float widen(std::uint16_t value) { return widen_f16(value); }
-  static std::uint16_t narrow(float value) { return narrow_f16(value); }
+  static float widen(std::uint16_t value) { return codec::widen_f16(value); }
+  static std::uint16_t narrow(float value) { return codec::narrow_f16(value); }
 };
 struct Brain {
   using Stored = std::uint16_t;
   using Computed = float;
-  static float widen(std::uint16_t value) { return widen_bf16(value); }
-  static std::uint16_t narrow(float value) { return narrow_bf16(value); }
+  static float widen(std::uint16_t value) { return codec::widen_bf16(value); }
+  static std::uint16_t narrow(float value) { return codec::narrow_bf16(value); }
 };
 
 template <typename Format>

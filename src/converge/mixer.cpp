@@ -17,6 +17,7 @@ bool share_member(const Group& a, const Group& b) {
 // no worker can run.
 void check(const Exchange& exchange, const Program& program) {
   std::string why = schedule::refusal(exchange);
+  if (exchange.wire != Wire::f32) why = "virtual workers mix without rounding; use wire=f32";
   for (const Exchange& earlier : program.exchanges) {
     if (&earlier == &exchange) break;
     if (schedule::chains_in_flight(earlier, exchange) &&

@@ -253,8 +253,10 @@ Bytes wire_bytes(Bytes size, DType dtype, Wire wire) {
   const std::int64_t element = size_of(dtype).count;
   std::int64_t travels = element;
   if (wire == Wire::bf16 || wire == Wire::f16) travels = std::min<std::int64_t>(element, 2);
-  if (wire == Wire::int8) travels = 1;
-  return Bytes{size.count / element * travels};
+  const std::int64_t elements = size.count / element;
+  // A byte each, and a scale of 4 for every 256.
+  if (wire == Wire::int8) return Bytes{elements + 4 * ((elements + 255) / 256)};
+  return Bytes{elements * travels};
 }
 
 }  // namespace riffle

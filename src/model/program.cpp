@@ -108,6 +108,7 @@ Exchange read_exchange(const JsonReader& reader) {
                   read_enum<DuePoint>(kDuePoints, due, "point")};
   exchange.merge = read_merge(reader.at("merge"));
   exchange.wire = read_enum<Wire>(kWires, reader, "wire");
+  if (reader.has("feedback")) exchange.feedback = reader.at("feedback").boolean();
   return exchange;
 }
 
@@ -150,6 +151,7 @@ std::string print(const Exchange& exchange) {
     text += fmt::format(", {}", name_of(exchange.algorithm));
   if (exchange.lane != 0) text += fmt::format(", lane {}", exchange.lane);
   if (exchange.wire != Wire::f32) text += fmt::format(", wire {}", name_of(exchange.wire));
+  if (!exchange.feedback) text += " without feedback";
   return text;
 }
 
@@ -175,6 +177,7 @@ std::string to_json(const Program& program) {
     entry["due"] = Json{{"steps", exchange.due.steps}, {"point", name_of(exchange.due.point)}};
     entry["merge"] = merge_json(exchange.merge);
     entry["wire"] = name_of(exchange.wire);
+    if (!exchange.feedback) entry["feedback"] = false;
     json["exchanges"].push_back(std::move(entry));
   }
   return json.dump(1) + "\n";

@@ -48,6 +48,8 @@ class Pattern {
   // which is ascending by sender, so that sums are the same from run to run.
   virtual void sends(int member, int round, std::vector<Message>& out) const = 0;
   virtual void receives(int member, int round, std::vector<Message>& out) const = 0;
+  // How many members hold the same sum of a block when they begin `round`, and go on with it.
+  [[nodiscard]] virtual int holders(int /*round*/) const { return 1; }
   // Together they cover all rounds, in order of their first one.
   [[nodiscard]] virtual std::vector<RoundClass> round_classes() const;
   // Its rounds load different links: segments (pieces.h) that follow each other use them all at a

@@ -1,6 +1,7 @@
 // Pairs at distance 1, 2, 4, ... exchange whole vectors. Members beyond the largest power of two
 // first give theirs to a partner and get the result back at the end.
 // Rounds log2 n (two more unless n is a power of two), bytes 1 per round.
+#include <algorithm>
 #include <bit>
 
 #include "pattern/parts.h"
@@ -21,6 +22,10 @@ class RecursiveDoubling : public Pattern {
   }
   void receives(int member, int round, std::vector<Message>& out) const override {
     if (const int from = peer(member, round, false); from >= 0) sends(from, round, out);
+  }
+  [[nodiscard]] int holders(int round) const override {
+    const int doublings = round - (folded_ ? 1 : 0);
+    return doublings <= 0 ? 1 : std::min(1 << doublings, power_);
   }
 
  private:

@@ -85,6 +85,14 @@ std::string fingerprint(const ModelSpec& model) {
   return text;
 }
 
+void check_rounding(const ModelSpec& model, const schedule::Needs& needs) {
+  if (!needs.rounds_gradients && !needs.rounds_weights) return;
+  for (const TensorSpec& each : model.parameters)
+    if (each.dtype != DType::f32)
+      usage_error("{} is {}: only f32 is rounded while it travels; use wire=f32", each.name,
+                  name_of(each.dtype));
+}
+
 Trace modelled_trace(const ModelSpec& model) {
   // A worker of moderate speed and batch: what counts is how times compare with sizes, until they
   // are measured.

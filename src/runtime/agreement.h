@@ -35,6 +35,9 @@ void check_equal(Exchanger& exchanger, const std::string& text, std::string_view
 Agreement agree(Exchanger& exchanger, const NamedStrategy& strategy, const ModelSpec& model,
                 const SessionOptions& options, const std::optional<Resumed>& resumed);
 
+// UsageError where something is to be rounded that is not f32.
+void check_rounding(const ModelSpec& model, const schedule::Needs& needs);
+
 // A layer per parameter, with times modelled from the sizes.
 Trace modelled_trace(const ModelSpec& model);
 

@@ -9,7 +9,7 @@
 namespace riffle::runtime {
 namespace {
 
-constexpr int kVersion = 4;
+constexpr int kVersion = 5;
 constexpr std::string_view kSource = "session state";
 
 struct Split {
@@ -159,7 +159,7 @@ std::vector<std::byte> write_checkpoint(const Identity& identity, const Agreemen
     for (const Flat* flat : {&flight->travelling, &flight->own})
       for (const TensorView& each : flat->parts()) append(memory, values.memory(), each);
   }
-  for (const TensorView& each : values.outer_memory()) append(memory, values.memory(), each);
+  for (const TensorView& each : values.lasting()) append(memory, values.memory(), each);
   const std::string text = header.dump();
   const std::uint64_t size = text.size();
   std::vector<std::byte> bytes(sizeof(size) + text.size());
@@ -177,8 +177,8 @@ std::vector<FlightPtr> restore(std::span<const std::byte> bytes, Rank rank, Step
   std::vector<FlightPtr> flights;
   for (std::size_t i = 0; i < list.size(); ++i)
     flights.push_back(read_flight(list.at(i), memory, rank, step, values.layout()));
-  values.start_outer();
-  for (const TensorView& each : values.outer_memory()) memory.read(each);
+  values.start_lasting();
+  for (const TensorView& each : values.lasting()) memory.read(each);
   memory.expect_end();
   return flights;
 }

@@ -23,7 +23,7 @@ std::vector<std::byte> write_checkpoint(const Identity& identity, const Agreemen
                                         const Running& running, Step step, const Values& values,
                                         const std::vector<FlightPtr>& flights);
 
-// Restores the outer optimizer's memory, and gives the flights that are still to be merged.
+// Restores what outlives a step, and gives the flights that are still to be merged.
 std::vector<FlightPtr> restore(std::span<const std::byte> bytes, Rank rank, Step step,
                                Values& values);
 

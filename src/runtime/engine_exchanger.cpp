@@ -2,6 +2,7 @@
 
 #include "collective/choice.h"
 #include "measure/network.h"
+#include "runtime/rounding.h"
 
 namespace riffle::runtime {
 
@@ -63,21 +64,28 @@ void EngineExchanger::run(Flight& flight) const {
                             .bucket = exchange.bucket,
                             .step = flight.id.step};
   if (exchange.algorithm == Algorithm::two_level) options.racks = racks_;
-  for (const TensorView& data : flight.data) {
-    switch (exchange.collective) {
-      case Collective::all_reduce:
-        control_.collectives.all_reduce(exchange.group, data, options);
-        break;
-      case Collective::reduce_scatter:
-        control_.collectives.reduce_scatter(exchange.group, data, options);
-        break;
-      case Collective::all_gather:
-        control_.collectives.all_gather(exchange.group, data, options);
-        break;
-      case Collective::shift:
-        control_.collectives.shift(exchange.group, exchange.shift, data, options);
-        break;
-    }
+  for (std::size_t i = 0; i < flight.data.size(); ++i) {
+    if (flight.rounded.empty())
+      run(exchange, flight.data[i], options);
+    else
+      run_rounded(exchange, flight.data[i], flight.rounded[i], [&](const Rounding& rounding) {
+        options.rounding = rounding;
+        run(exchange, flight.data[i], options);
+      });
+  }
+}
+
+void EngineExchanger::run(const Exchange& exchange, const TensorView& data,
+                          const CollectiveOptions& options) const {
+  switch (exchange.collective) {
+    case Collective::all_reduce:
+      return control_.collectives.all_reduce(exchange.group, data, options);
+    case Collective::reduce_scatter:
+      return control_.collectives.reduce_scatter(exchange.group, data, options);
+    case Collective::all_gather:
+      return control_.collectives.all_gather(exchange.group, data, options);
+    case Collective::shift:
+      return control_.collectives.shift(exchange.group, exchange.shift, data, options);
   }
 }
 

@@ -54,6 +54,8 @@ class EngineExchanger final : public Exchanger {
  private:
   // The collectives of a flight, on its lane's thread.
   void run(Flight& flight) const;
+  void run(const Exchange& exchange, const TensorView& data,
+           const CollectiveOptions& options) const;
   void know(const World& world);
 
   Engine& engine_;

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "collective/half.h"
+#include "codec/half.h"
 #include "collective/reduce.h"
 #include "riffle/error.h"
 
@@ -50,11 +50,11 @@ double value_at(const TensorView& view, std::size_t index) {
     case DType::f64:
       return read(double{});
     case DType::f16:
-      return collective::widen_f16(read(std::uint16_t{}));
+      return codec::widen_f16(read(std::uint16_t{}));
     default:  // bf16; models have no integers
       break;
   }
-  return collective::widen_bf16(read(std::uint16_t{}));
+  return codec::widen_bf16(read(std::uint16_t{}));
 }
 
 void set_value(const TensorView& view, std::size_t index, double value) {
@@ -67,9 +67,9 @@ void set_value(const TensorView& view, std::size_t index, double value) {
     case DType::f64:
       return write(value);
     case DType::f16:
-      return write(collective::narrow_f16(static_cast<float>(value)));
+      return write(codec::narrow_f16(static_cast<float>(value)));
     default:
-      return write(collective::narrow_bf16(static_cast<float>(value)));
+      return write(codec::narrow_bf16(static_cast<float>(value)));
   }
 }
 
@@ -125,11 +125,11 @@ double EngineMemory::square_sum(TensorView x) {
     case DType::f64:
       return typed_square_sum<double>(x.data, x.count, same);
     case DType::f16:
-      return typed_square_sum<std::uint16_t>(x.data, x.count, collective::widen_f16);
+      return typed_square_sum<std::uint16_t>(x.data, x.count, codec::widen_f16);
     default:  // bf16; models have no integers
       break;
   }
-  return typed_square_sum<std::uint16_t>(x.data, x.count, collective::widen_bf16);
+  return typed_square_sum<std::uint16_t>(x.data, x.count, codec::widen_bf16);
 }
 
 bool EngineMemory::is_zero(TensorView x) {

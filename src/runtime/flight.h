@@ -9,6 +9,13 @@
 
 namespace riffle::runtime {
 
+struct Rounded {
+  TensorView lost{};  // of gradients, from step to step; of weights, of this flight; may be none
+  TensorView reference{};  // of weights
+  bool moves = false;      // the reference moves to what was agreed on
+  std::size_t exact = 0;   // elements at the end that are not rounded
+};
+
 struct Flight : schedule::Flight {
   enum class Stage {
     planned,  // its start has not been reached
@@ -27,6 +34,9 @@ struct Flight : schedule::Flight {
   std::vector<TensorView> data{};  // what travels: the bucket's memory, or `travelling`
   Flat travelling{};               // unless in place
   Flat own{};                      // the snapshot, for `correct`
+  // Where what travels is rounded (program.h, Wire), part by part; empty where nothing is.
+  std::vector<Rounded> rounded{};
+  Flat lost{};  // of weights
 };
 using FlightPtr = std::shared_ptr<Flight>;
 

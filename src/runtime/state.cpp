@@ -73,6 +73,7 @@ Session::State::State(std::unique_ptr<runtime::Exchanger> by, NamedStrategy stra
       steps(*exchanger, values, model.parameters.size(),
             options.profile ? options.profile->steps : 0),
       overlap(needs, mode_of(options.overlap)) {
+  runtime::check_rounding(model, needs);
   const bool senses = agreed.sensing_window > 0;
   exchanger->open({.session = agreed.session,
                    .programs = programs_of(this->strategy(), agreed.world, plan),
@@ -82,7 +83,7 @@ Session::State::State(std::unique_ptr<runtime::Exchanger> by, NamedStrategy stra
                    .recorder = recorder});
   if (options.resume.empty()) {
     if (options.broadcast) broadcast_model();
-    values.start_outer();
+    start_lasting(options.broadcast);
     begin_step(0);
   } else {
     const auto flights = runtime::restore(options.resume, exchanger->rank(), agreed.step, values);
@@ -115,6 +116,13 @@ runtime::Identity Session::State::identity() const {
 void Session::State::broadcast_model() {
   if (agreed.world.size() == 1) return;
   for (std::size_t i = 0; i < values.tensors(); ++i) exchanger->broadcast(values.tensor(i));
+}
+
+// `equal`: the weights of all ranks are.
+void Session::State::start_lasting(bool equal) {
+  values.start_lasting();
+  if (equal || !needs.rounds_weights) return;
+  for (const TensorView& each : values.shared()) exchanger->broadcast(each);
 }
 
 void Session::State::begin_step(Step step, bool forward) {
@@ -331,7 +339,7 @@ bool Session::State::change_to(NamedStrategy then, Trace on, BucketPlan others) 
   needs.weights |= kept;
   values.move_to(std::move(others), needs, postponed != 0);
   if (is_other) {
-    values.start_outer();
+    start_lasting(false);
     overlap = schedule::Overlap(needs, mode_of(options.overlap));
     // Exact strategies keep workers equal that are so; they do not make them equal.
     if (!was_exact && first_to_average() > 0) average_over_workers();

@@ -72,6 +72,7 @@ class Session::State final : private runtime::Watched {
   [[nodiscard]] runtime::Identity identity() const;
   void begin_step(Step step, bool forward = false);
   void broadcast_model();
+  void start_lasting(bool equal);
   // Where all workers have the same parameters they are their average, bit for bit.
   [[nodiscard]] std::size_t first_to_average() const;
   // Another strategy, or other buckets, from the step under way on.

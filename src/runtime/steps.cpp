@@ -25,7 +25,9 @@ void Steps::begin(Step step, const Program& program, const CostModel& cost, bool
   for (schedule::Flight& planned :
        machine_.begin(step, program, static_cast<int>(buckets.size()), forward)) {
     const auto flight = std::make_shared<Flight>(std::move(planned));
-    const Bytes size = payload_bytes(buckets[flight->exchange.bucket], flight->exchange.payload);
+    const Bytes size =
+        wire_bytes(payload_bytes(buckets[flight->exchange.bucket], flight->exchange.payload),
+                   DType::f32, flight->exchange.wire);
     flight->sent = Bytes{std::llround(cost.traffic(flight->exchange, size).bytes)};
     flight->exchange.algorithm = exchanger_.algorithm(cost, flight->exchange, size);
     for (const schedule::FlightId& id : flight->after) flight->awaited.push_back(flights_.at(id));

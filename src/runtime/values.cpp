@@ -38,6 +38,8 @@ void Values::allocate() {
   make(gradients_, layout_.gradient_parts, needs_.gradients);
   make(weights_, layout_.weight_parts, needs_.weights);
   make(buffers_, layout_.buffer_parts, needs_.weights);
+  make(lost_, layout_.gradient_parts, needs_.rounds_gradients);
+  make(reference_, layout_.weight_parts, needs_.rounds_weights && !needs_.outer);
 }
 
 void Values::load() {
@@ -154,10 +156,35 @@ void Values::snapshot(Flight& flight) {
   }
   flight.parts = parts_of(exchange);
   flight.data = memory_of(exchange);
+  if (exchange.wire != Wire::f32) prepare_rounding(flight);
   if (flight.in_place) return;
   flight.travelling = copied(flight.parts, flight.data);
   if (corrects) flight.own = copied(flight.parts, flight.data);
   flight.data = flight.travelling.parts();
+}
+
+void Values::prepare_rounding(Flight& flight) {
+  const Exchange& exchange = flight.exchange;
+  flight.rounded.resize(flight.parts.size());
+  if (exchange.payload == Payload::gradient) {
+    const auto gradients = gradients_of(exchange.bucket);
+    for (std::size_t i = 0; i < flight.rounded.size(); ++i) {
+      flight.rounded[i].exact = gradients[i].whole - gradients[i].values.count;  // flags
+      if (exchange.feedback) flight.rounded[i].lost = lost_.at(exchange.bucket).parts()[i];
+    }
+    return;
+  }
+  const bool outer = exchange.merge.kind == Merge::Kind::outer;
+  const Flat& reference =
+      outer ? outer_.at(exchange.bucket).agreed : reference_.at(exchange.bucket);
+  if (exchange.feedback) flight.lost = pool_.take(memory_, flight.parts);
+  for (std::size_t i = 0; i < flight.rounded.size(); ++i) {
+    flight.rounded[i].reference = reference.parts()[i];
+    flight.rounded[i].moves = !outer && needs_.one_reference;
+    if (!exchange.feedback) continue;
+    flight.rounded[i].lost = flight.lost.parts()[i];
+    memory_.fill(flight.rounded[i].lost, 0);
+  }
 }
 
 void Values::merge(Flight& flight, int self) {
@@ -180,6 +207,7 @@ void Values::merge(Flight& flight, int self) {
 void Values::give_back(Flight& flight) {
   pool_.give_back(flight.parts, std::move(flight.travelling));
   pool_.give_back(flight.parts, std::move(flight.own));
+  pool_.give_back(flight.parts, std::move(flight.lost));
 }
 
 void Values::join(Flight& flight, const std::vector<TensorView>& with, int self) {
@@ -207,12 +235,14 @@ void Values::join(Flight& flight, const std::vector<TensorView>& with, int self)
       case Merge::Kind::outer:
         outer_step(x, mean, outer_.at(exchange.bucket).agreed.parts()[i],
                    outer_.at(exchange.bucket).momentum.parts()[i], exchange.merge);
+        if (!flight.lost.empty())
+          memory_.combine(x, std::array{x, flight.lost.parts()[i]}, std::array{1.0, 1.0});
         break;
     }
   }
 }
 
-// ---- the outer optimizer
+// ---- what outlives a step
 
 void Values::outer_step(TensorView x, TensorView mean, const TensorView& agreed,
                         const TensorView& momentum, const Merge& merge) {
@@ -224,7 +254,11 @@ void Values::outer_step(TensorView x, TensorView mean, const TensorView& agreed,
   memory_.copy(x, agreed);
 }
 
-void Values::start_outer() {
+void Values::start_lasting() {
+  for (std::size_t b = 0; b < reference_.size(); ++b)
+    for (std::size_t i = 0; i < reference_[b].parts().size(); ++i)
+      memory_.copy(reference_[b].parts()[i], weights_[b].parts()[i]);
+  outer_.clear();
   if (!needs_.outer) return;
   for (std::size_t b = 0; b < layout_.buckets.size(); ++b) {
     outer_.push_back(
@@ -234,11 +268,23 @@ void Values::start_outer() {
   }
 }
 
-std::vector<TensorView> Values::outer_memory() const {
+std::vector<TensorView> Values::shared() const {
   std::vector<TensorView> all;
-  for (const Outer& each : outer_)
-    for (const Flat* flat : {&each.agreed, &each.momentum})
-      all.insert(all.end(), flat->parts().begin(), flat->parts().end());
+  const auto add = [&](const Flat& flat) {
+    all.insert(all.end(), flat.parts().begin(), flat.parts().end());
+  };
+  for (const Flat& each : reference_) add(each);
+  for (const Outer& each : outer_) add(each.agreed);
+  return all;
+}
+
+std::vector<TensorView> Values::lasting() const {
+  std::vector<TensorView> all = shared();
+  const auto add = [&](const Flat& flat) {
+    all.insert(all.end(), flat.parts().begin(), flat.parts().end());
+  };
+  for (const Outer& each : outer_) add(each.momentum);
+  for (const Flat& each : lost_) add(each);
   return all;
 }
 
@@ -282,16 +328,20 @@ void Values::move_to(BucketPlan plan, const schedule::Needs& needs, bool gradien
   const auto old_gradients = std::exchange(gradients_, {});
   const auto old_weights = std::exchange(weights_, {});
   const auto old_buffers = std::exchange(buffers_, {});
+  const auto old_lost = std::exchange(lost_, {});
+  const auto old_reference = std::exchange(reference_, {});
   pool_ = {};
   allocate();
   const auto move = [&](const auto& from, const auto& from_flats, const auto& to,
                         const auto& to_flats) {
-    for (std::size_t i = 0; !from_flats.empty() && i < to.size(); ++i)
+    for (std::size_t i = 0; !from_flats.empty() && !to_flats.empty() && i < to.size(); ++i)
       memory_.copy(to_flats[to[i].bucket].at(to[i]), from_flats[from[i].bucket].at(from[i]));
   };
   if (old_weights.empty()) load();
   move(old.weights, old_weights, layout_.weights, weights_);
   move(old.buffers, old_buffers, layout_.buffers, buffers_);
+  move(old.weights, old_reference, layout_.weights, reference_);
+  move(old.gradients, old_lost, layout_.gradients, lost_);
   if (gradients_.empty()) return;
   move(old.gradients, old_gradients, layout_.gradients, gradients_);
   for (std::size_t p = 0; !old_gradients.empty() && p < model_.parameters.size(); ++p)

@@ -46,11 +46,13 @@ class Values {
   // --- The optimizer's state, where it is now.
   void set_state(int parameter, std::vector<TensorView> tensors);
 
-  // --- The outer optimizer's memory.
+  // --- What outlives a step beside the model: of the outer optimizer, and of what is rounded.
   // Begins with the weights as they are now.
-  void start_outer();
+  void start_lasting();
+  // What all ranks must share bit for bit: they begin with the lowest rank's.
+  [[nodiscard]] std::vector<TensorView> shared() const;
   // All of it, in a fixed order, for checkpoints.
-  [[nodiscard]] std::vector<TensorView> outer_memory() const;
+  [[nodiscard]] std::vector<TensorView> lasting() const;
 
   // Other buckets, for what other programs need: weights and buffers move with their tensors (where
   // they were kept they still are), gradients where `gradients`.
@@ -68,6 +70,7 @@ class Values {
   void move_state(int bucket, const std::vector<TensorView>& flat, Way way);
   [[nodiscard]] const Parts& parts_of(const Exchange& exchange) const;
   [[nodiscard]] const std::vector<TensorView>& memory_of(const Exchange& exchange) const;
+  void prepare_rounding(Flight& flight);
   Flat copied(const Parts& parts, const std::vector<TensorView>& from);
   void join(Flight& flight, const std::vector<TensorView>& with, int self);
   void outer_step(TensorView x, TensorView mean, const TensorView& agreed,
@@ -81,6 +84,8 @@ class Values {
   std::vector<Flat> weights_;
   std::vector<Flat> buffers_;
   std::vector<Outer> outer_;
+  std::vector<Flat> lost_;                      // of gradients that are rounded, by bucket
+  std::vector<Flat> reference_;                 // of weights that are rounded, by bucket
   std::vector<std::vector<TensorView>> state_;  // of the optimizer, by parameter
   FlatPool pool_;
 };

@@ -102,7 +102,9 @@ bool travels_in_place(const Exchange& exchange) {
 }
 
 std::string refusal(const Exchange& exchange) {
-  if (exchange.wire != Wire::f32) return "values travel in their own type; use wire=f32";
+  if (exchange.wire != Wire::f32 && exchange.payload != Payload::gradient &&
+      exchange.payload != Payload::weight)
+    return "only gradients and weights are rounded; use wire=f32";
   if (exchange.lane < 0 || exchange.lane > 14) return "there are lanes 0 to 14";
   const bool outer = exchange.merge.kind == Merge::Kind::outer;
   if (outer && exchange.payload != Payload::weight) return "an outer optimizer is for weights";

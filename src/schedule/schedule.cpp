@@ -11,10 +11,26 @@ namespace {
 Exchange of_buffers(const Exchange& weights) {
   Exchange exchange = weights;
   exchange.payload = Payload::buffers;
+  exchange.wire = Wire::f32;
+  exchange.feedback = true;
   exchange.scales.clear();
   if (weights.merge.kind == Merge::Kind::outer) exchange.merge = replace();
   if (weights.merge.kind == Merge::Kind::correct) exchange.merge = correct();
   return exchange;
+}
+
+// Whether all exchanges of weights are all-reduces of the same workers, one after the other.
+bool all_in_one_group(const std::vector<Program>& programs) {
+  const Exchange* first = nullptr;
+  for (const Program& program : programs)
+    for (const Exchange& exchange : program.exchanges) {
+      if (exchange.payload != Payload::weight || exchange.group.size() < 2) continue;
+      if (first == nullptr) first = &exchange;
+      if (exchange.group != first->group || exchange.lane != first->lane ||
+          exchange.collective != Collective::all_reduce)
+        return false;
+    }
+  return first != nullptr;
 }
 
 }  // namespace
@@ -93,8 +109,12 @@ Needs needs_of(const std::vector<Program>& programs) {
       needs.ready |= point_of(exchange.start) < Point::before_step;
       needs.per_bucket |= updates_by_bucket(exchange);
       needs.postpones |= postpones(exchange);
+      if (exchange.wire == Wire::f32) continue;
+      needs.rounds_gradients |= exchange.payload == Payload::gradient;
+      needs.rounds_weights |= exchange.payload == Payload::weight;
     }
   }
+  needs.one_reference = needs.rounds_weights && all_in_one_group(programs);
   return needs;
 }
 

@@ -37,10 +37,13 @@ struct Needs {
   bool state = false;
   bool outer = false;  // an outer optimizer has memory of its own
   int lanes = 0;
-  bool forward = false;     // something is due before forward
-  bool ready = false;       // something starts before the optimizer's step
-  bool per_bucket = false;  // something starts as soon as its bucket is updated
-  bool postpones = false;   // updates wait for the next forward
+  bool forward = false;           // something is due before forward
+  bool ready = false;             // something starts before the optimizer's step
+  bool per_bucket = false;        // something starts as soon as its bucket is updated
+  bool postpones = false;         // updates wait for the next forward
+  bool rounds_gradients = false;  // some travel rounded: what is lost is remembered
+  bool rounds_weights = false;    // some travel as differences to a reference
+  bool one_reference = false;     // which moves with every exchange of weights
 };
 // UsageError for an exchange that cannot be run.
 Needs needs_of(const std::vector<Program>& programs);

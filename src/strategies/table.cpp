@@ -8,11 +8,18 @@
 namespace riffle {
 namespace {
 
-// Sets what is the same for all strategies: the wire, and the algorithm where none is named.
+// Sets what is the same for all strategies: the wire of what may be rounded, and the algorithm
+// where none is named.
 class WithCommonOptions : public Strategy {
  public:
   WithCommonOptions(std::unique_ptr<Strategy> inner, const Options& options)
-      : inner_(std::move(inner)), wire_(options.wire()), algorithm_(options.algorithm()) {}
+      : inner_(std::move(inner)),
+        wire_(options.wire()),
+        feedback_(options.boolean("feedback")),
+        algorithm_(options.algorithm()) {
+    if (wire_ == Wire::f32 && options.given("feedback"))
+      usage_error("{}: with wire=f32 nothing is lost", options.where("feedback"));
+  }
 
   [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost,
                                    const World& world) const override {
@@ -25,7 +32,10 @@ class WithCommonOptions : public Strategy {
                                 const BucketPlan& buckets) const override {
     Program program = inner_->program(step, world, buckets);
     for (Exchange& exchange : program.exchanges) {
-      exchange.wire = wire_;
+      if (exchange.payload == Payload::gradient || exchange.payload == Payload::weight) {
+        exchange.wire = wire_;
+        exchange.feedback = feedback_;
+      }
       if (exchange.algorithm == Algorithm::automatic) exchange.algorithm = algorithm_;
     }
     return program;
@@ -38,6 +48,7 @@ class WithCommonOptions : public Strategy {
  private:
   std::unique_ptr<Strategy> inner_;
   Wire wire_;
+  bool feedback_;
   Algorithm algorithm_;
 };
 
@@ -45,6 +56,8 @@ class WithCommonOptions : public Strategy {
 std::vector<OptionInfo> with_common(std::vector<OptionInfo> own) {
   if (std::ranges::find(own, "wire", &OptionInfo::key) != own.end()) return own;
   own.push_back({"wire", "f32|bf16|f16|int8", "what values are rounded to while they travel"});
+  own.push_back(
+      {"feedback", "true|false", "whether what rounding loses is sent later; false: to compare"});
   own.push_back({"algorithm", "auto|ring|halving-doubling|recursive-doubling|direct|two-level|tree",
                  "how a collective is done"});
   return own;
@@ -52,7 +65,8 @@ std::vector<OptionInfo> with_common(std::vector<OptionInfo> own) {
 
 // Options that every strategy has, or that never make a step faster, are not worth a try.
 bool is_worth_trying(const OptionInfo& option) {
-  return option.key != "wire" && option.key != "algorithm" && option.key != "mix_state";
+  return option.key != "wire" && option.key != "feedback" && option.key != "algorithm" &&
+         option.key != "mix_state";
 }
 
 }  // namespace

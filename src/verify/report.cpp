@@ -31,6 +31,11 @@ Json json_of(const Verification& verification) {
             {"mixing_rate", optional(verification.mixing_rate)},
             {"steps_to_consensus", optional(verification.steps_to_consensus)},
             {"problems", Json::array()}};
+  if (const auto& proof = verification.rounding)
+    json["rounding"] = {{"wire", name_of(proof->wire)},
+                        {"error_bound", proof->error_bound},
+                        {"steps", proof->steps},
+                        {"drift", proof->drift}};
   for (const Problem& problem : verification.problems)
     json["problems"].push_back({{"check", name_of(problem.check)},
                                 {"step", problem.step},

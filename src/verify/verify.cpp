@@ -62,6 +62,7 @@ Verification check(const Schedule& schedule, const World& world) {
   check_mean(schedule, result);
   check_mixing(schedule, result);
   check_traffic(schedule, world, result.problems);
+  check_rounding(schedule, result);
   if (schedule.periodic) result.period = static_cast<int>(schedule.length());
   return result;
 }

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-#include "collective/half.h"
+#include "codec/half.h"
 #include "riffle/random.h"
 
 namespace riffle::collective {
@@ -27,8 +27,9 @@ std::uint16_t nearest_bf16(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const auto down = static_cast<std::uint16_t>(bits >> 16);
   const auto up = static_cast<std::uint16_t>(down + 1);
-  const long double low = std::fabs(widen_bf16(down));
-  const long double high = std::isinf(widen_bf16(up)) ? 0x1p128L : std::fabs(widen_bf16(up));
+  const long double low = std::fabs(codec::widen_bf16(down));
+  const long double high =
+      std::isinf(codec::widen_bf16(up)) ? 0x1p128L : std::fabs(codec::widen_bf16(up));
   if (std::isinf(value)) return down;
   const long double magnitude = std::fabs(value);
   if (magnitude - low < high - magnitude) return down;
@@ -49,7 +50,7 @@ double read(const std::byte* at, DType dtype) {
     case DType::f16:
       return static_cast<float>(as(Float16{}));
     default:  // bf16; integers have a test of their own
-      return widen_bf16(as(std::uint16_t{}));
+      return codec::widen_bf16(as(std::uint16_t{}));
   }
   return 0;
 }
@@ -245,9 +246,9 @@ TEST(Half, WidensEveryHalf) {
     const auto half = static_cast<std::uint16_t>(bits);
     const auto expected = static_cast<float>(std::bit_cast<Float16>(half));
     if (std::isnan(expected))
-      EXPECT_TRUE(std::isnan(widen_f16(half))) << bits;
+      EXPECT_TRUE(std::isnan(codec::widen_f16(half))) << bits;
     else
-      EXPECT_EQ(std::bit_cast<std::uint32_t>(widen_f16(half)),
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(codec::widen_f16(half)),
                 std::bit_cast<std::uint32_t>(expected))
           << bits;
   }
@@ -261,12 +262,12 @@ TEST(Half, NarrowsLikeTheCompiler) {
     if (i % 2 == 0) bits = (bits & ~0x1fffu) + 0x1000u + static_cast<std::uint32_t>(i % 3) - 1u;
     const float value = std::bit_cast<float>(bits);
     if (std::isnan(value)) {
-      ASSERT_TRUE(std::isnan(widen_f16(narrow_f16(value))));
-      ASSERT_TRUE(std::isnan(widen_bf16(narrow_bf16(value))));
+      ASSERT_TRUE(std::isnan(codec::widen_f16(codec::narrow_f16(value))));
+      ASSERT_TRUE(std::isnan(codec::widen_bf16(codec::narrow_bf16(value))));
     } else {
-      ASSERT_EQ(narrow_f16(value), std::bit_cast<std::uint16_t>(static_cast<Float16>(value)))
+      ASSERT_EQ(codec::narrow_f16(value), std::bit_cast<std::uint16_t>(static_cast<Float16>(value)))
           << value;
-      ASSERT_EQ(narrow_bf16(value), nearest_bf16(value)) << value;
+      ASSERT_EQ(codec::narrow_bf16(value), nearest_bf16(value)) << value;
     }
   }
 }

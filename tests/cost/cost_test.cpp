@@ -173,7 +173,7 @@ TEST(Curve, TakesThePieceOfTheSize) {
 TEST(Wire, ShrinksWhatTravels) {
   EXPECT_EQ(wire_bytes(Bytes{400}, DType::f32, Wire::f32), Bytes{400});
   EXPECT_EQ(wire_bytes(Bytes{400}, DType::f32, Wire::bf16), Bytes{200});
-  EXPECT_EQ(wire_bytes(Bytes{400}, DType::f32, Wire::int8), Bytes{100});
+  EXPECT_EQ(wire_bytes(Bytes{400}, DType::f32, Wire::int8), Bytes{104});
   EXPECT_EQ(wire_bytes(Bytes{400}, DType::f16, Wire::bf16), Bytes{400});
 }
 

@@ -44,7 +44,8 @@ class Strategies(unittest.TestCase):
         self.assertTrue(all(each["paper"] and each["summary"] for each in listed.values()))
         keys = [option["key"] for option in listed["ds-sync"]["options"]]
         self.assertEqual(
-            keys, ["pattern", "delay", "order", "bucket", "mix_state", "wire", "algorithm"]
+            keys,
+            ["pattern", "delay", "order", "bucket", "mix_state", "wire", "feedback", "algorithm"],
         )
 
     def test_verify_proves(self):

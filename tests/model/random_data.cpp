@@ -124,6 +124,7 @@ Program random_program(Random& random) {
     exchange.due = {below(random, 5), random_enum<DuePoint>(random, 3)};
     exchange.merge = random_merge(random);
     exchange.wire = random_enum<Wire>(random, 4);
+    exchange.feedback = chance(random, 2);
     program.add(std::move(exchange));
   }
   return program;

@@ -10,14 +10,14 @@ constexpr int hosts = 4;
 constexpr std::size_t count = 200'000;  // floats
 
 // What hosts send, from the start of a world to its end.
-std::int64_t bytes_sent(Algorithm algorithm, int calls) {
+std::int64_t bytes_sent(Algorithm algorithm, int calls, Wire wire = Wire::f32) {
   const FarWorld world(hosts, 1);
   world.run([&](Engine& engine) {
     Collectives collectives(engine);
     std::vector<float> values(count);
     for (int i = 0; i < calls; ++i)
       collectives.all_reduce(Membership::all(hosts).ranks, tensor_view(values),
-                             {.algorithm = algorithm});
+                             {.algorithm = algorithm, .rounding = {.wire = wire}});
   });
   std::int64_t sum = 0;
   const auto counters = world.lab().network().counters();
@@ -41,6 +41,30 @@ TEST(Traffic, IsWhatTheCostModelSays) {
                 measured / model);
     EXPECT_GT(measured, model * 0.999) << name_of(algorithm);
     EXPECT_LT(measured, model * 1.01) << name_of(algorithm);
+  }
+}
+
+// Rounded values take the bytes that the model says: half, and little more than a quarter.
+TEST(Traffic, OfRoundedValuesIsWhatTheCostModelSays) {
+  NEEDS_HOSTS();
+  constexpr int calls = 20;
+  const auto more = [&](Wire wire) {
+    return static_cast<double>(bytes_sent(Algorithm::direct, calls + 1, wire) -
+                               bytes_sent(Algorithm::direct, 1, wire));
+  };
+  const CostModel cost(parse_cluster("flat:4,latency=1ms,bandwidth=1Gbps"));
+  const Exchange exchange{.group = Membership::all(hosts).ranks, .algorithm = Algorithm::direct};
+  const double whole = more(Wire::f32);
+  for (const auto& [wire, most] : {std::pair{Wire::bf16, 0.505}, std::pair{Wire::int8, 0.27}}) {
+    const double measured = more(wire);
+    const double model =
+        cost.traffic(exchange, wire_bytes(Bytes{4 * count}, DType::f32, wire)).bytes * hosts *
+        calls;
+    std::printf("  %-6s %.4f of the model, %.4f of f32\n", std::string(name_of(wire)).c_str(),
+                measured / model, measured / whole);
+    EXPECT_GT(measured, model * 0.999) << name_of(wire);
+    EXPECT_LT(measured, model * 1.01) << name_of(wire);
+    EXPECT_LT(measured, whole * most) << name_of(wire);
   }
 }
 

@@ -227,8 +227,8 @@ TEST(Session, RefusesMisuse) {
                 testing::HasSubstr("wait_before_forward(0) was not called"));
   });
   run_world(Kind::loopback, 2, [&](Engine& engine) {
-    EXPECT_THAT(refusal([&] { Plain(engine, "wfbp:wire=bf16", {DType::f32}, true); }),
-                testing::HasSubstr("use wire=f32"));
+    EXPECT_THAT(refusal([&] { Plain(engine, "wfbp:wire=bf16", kMixed, true); }),
+                testing::HasSubstr("t1 is f64: only f32 is rounded while it travels"));
   });
 }
 

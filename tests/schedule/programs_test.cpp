@@ -61,12 +61,26 @@ TEST(Needs, ArisenFromGroupsOfMoreThanOne) {
 }
 
 TEST(Needs, NameTheExchangeThatCannotBeRun) {
+  auto rounded = programs("sesgd");
+  for (Exchange& exchange : rounded.front().exchanges) {
+    exchange.payload = Payload::buffers;
+    exchange.wire = Wire::bf16;
+  }
   try {
-    (void)needs_of(programs("wfbp:wire=bf16"));
+    (void)needs_of(rounded);
     FAIL();
   } catch (const UsageError& error) {
     EXPECT_NE(std::string(error.what()).find("use wire=f32"), std::string::npos) << error.what();
   }
+}
+
+TEST(Needs, OfWhatIsRounded) {
+  EXPECT_TRUE(needs_of(programs("wfbp:wire=int8")).rounds_gradients);
+  EXPECT_FALSE(needs_of(programs("wfbp:wire=int8")).rounds_weights);
+  EXPECT_TRUE(needs_of(programs("local-sgd:wire=bf16")).one_reference);
+  EXPECT_TRUE(needs_of(programs("ds-sync:wire=f16")).rounds_weights);
+  EXPECT_FALSE(needs_of(programs("ds-sync:wire=f16")).one_reference);
+  EXPECT_FALSE(needs_of(programs("local-sgd")).rounds_weights);
 }
 
 TEST(Programs, OfAPeriodOrOfAFewDraws) {

@@ -186,8 +186,13 @@ TEST(Refusal, SaysWhyNoWorkerCanRunIt) {
   };
   const Exchange plain = weight(Start::bucket_stepped, before_forward());
   EXPECT_EQ(refusal(plain), "");
-  EXPECT_EQ(why(plain, [](Exchange& e) { e.wire = Wire::bf16; }),
-            "values travel in their own type; use wire=f32");
+  EXPECT_EQ(why(plain, [](Exchange& e) { e.wire = Wire::bf16; }), "");
+  EXPECT_EQ(why(plain,
+                [](Exchange& e) {
+                  e.wire = Wire::bf16;
+                  e.payload = Payload::state;
+                }),
+            "only gradients and weights are rounded; use wire=f32");
   EXPECT_EQ(why(plain, [](Exchange& e) { e.lane = 15; }), "there are lanes 0 to 14");
   EXPECT_EQ(why(plain, [](Exchange& e) { e.lane = -1; }), "there are lanes 0 to 14");
   EXPECT_EQ(why(plain, [](Exchange& e) { e.lane = 14; }), "");

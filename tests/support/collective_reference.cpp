@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "collective/half.h"
+#include "codec/half.h"
 
 namespace riffle::test {
 
@@ -52,13 +52,13 @@ double load(const std::byte* at, DType dtype) {
   }
   std::uint16_t bits = 0;
   std::memcpy(&bits, at, sizeof bits);
-  return dtype == DType::f16 ? collective::widen_f16(bits) : collective::widen_bf16(bits);
+  return dtype == DType::f16 ? codec::widen_f16(bits) : codec::widen_bf16(bits);
 }
 
 void store(std::byte* at, DType dtype, double value) {
   const float single = static_cast<float>(value);
   const std::uint16_t half =
-      dtype == DType::f16 ? collective::narrow_f16(single) : collective::narrow_bf16(single);
+      dtype == DType::f16 ? codec::narrow_f16(single) : codec::narrow_bf16(single);
   if (dtype == DType::f64)
     std::memcpy(at, &value, sizeof value);
   else if (dtype == DType::f32)

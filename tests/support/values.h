@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "collective/half.h"
+#include "codec/half.h"
 #include "riffle/collective.h"
 
 namespace riffle::test {
@@ -48,9 +48,9 @@ class Values {
       case DType::f64:
         return get<double>(i);
       case DType::f16:
-        return collective::widen_f16(get<std::uint16_t>(i));
+        return codec::widen_f16(get<std::uint16_t>(i));
       default:  // bf16; these tests have no integers
-        return collective::widen_bf16(get<std::uint16_t>(i));
+        return codec::widen_bf16(get<std::uint16_t>(i));
     }
     return 0;
   }
@@ -61,9 +61,9 @@ class Values {
       case DType::f64:
         return put(i, value);
       case DType::f16:
-        return put(i, collective::narrow_f16(static_cast<float>(value)));
+        return put(i, codec::narrow_f16(static_cast<float>(value)));
       default:  // bf16; these tests have no integers
-        return put(i, collective::narrow_bf16(static_cast<float>(value)));
+        return put(i, codec::narrow_bf16(static_cast<float>(value)));
     }
   }
 

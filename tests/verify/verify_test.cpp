@@ -167,5 +167,21 @@ TEST(Verify, ExampleRacksAreOfTheDefaultGroup) {
   EXPECT_THROW(example_racks(0), UsageError);
 }
 
+TEST(Verify, SaysWhatRoundingCostsAndThatTheMeanStays) {
+  for (const char* spec :
+       {"wfbp:wire=int8", "dear:wire=bf16", "sesgd:wire=int8", "gossip:wire=bf16",
+        "ds-sync:pattern=bottleneck,wire=int8", "dasgd:wire=f16"}) {
+    const Verification proof = check(spec, racks("2x2"));
+    ASSERT_TRUE(proof.rounding.has_value()) << spec;
+    EXPECT_EQ(proof.rounding->steps, 10000) << spec;
+    EXPECT_LT(proof.rounding->drift, 1e-4) << spec;
+  }
+  // The control: what is dropped is missed.
+  const Verification dropped = check("sesgd:wire=int8,feedback=false", racks("2x2"));
+  EXPECT_GT(dropped.rounding->drift, 1e-3);
+  EXPECT_EQ(dropped.mean_preserved, false);
+  EXPECT_FALSE(check("sesgd", racks("2x2")).rounding.has_value());
+}
+
 }  // namespace
 }  // namespace riffle::test

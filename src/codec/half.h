@@ -1,13 +1,14 @@
 // 16-bit floats in software, bit for bit as the F16C instructions do it: widening is exact,
-// narrowing rounds to nearest even once, a NaN stays a NaN and becomes quiet.
+// narrowing rounds to nearest even once, a NaN stays a NaN and becomes quiet. Always inlined, so
+// that files compiled for one instruction set may use it.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
-namespace riffle::collective {
+namespace riffle::codec {
 
-inline float widen_f16(std::uint16_t half) {
+[[gnu::always_inline]] inline float widen_f16(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
   const std::uint32_t magnitude = half & 0x7fffu;
   if (magnitude < 0x0400u) {  // zero or denormal: a multiple of 2^-24, exact in a float
@@ -19,7 +20,7 @@ inline float widen_f16(std::uint16_t half) {
   return std::bit_cast<float>(sign | 0x7f800000u | (magnitude << 13) | quiet);
 }
 
-inline std::uint16_t narrow_f16(float value) {
+[[gnu::always_inline]] inline std::uint16_t narrow_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   std::uint32_t magnitude = bits & 0x7fffffffu;
@@ -35,14 +36,14 @@ inline std::uint16_t narrow_f16(float value) {
   return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u) >> 13));
 }
 
-inline float widen_bf16(std::uint16_t half) {
+[[gnu::always_inline]] inline float widen_bf16(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-inline std::uint16_t narrow_bf16(float value) {
+[[gnu::always_inline]] inline std::uint16_t narrow_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-}  // namespace riffle::collective
+}  // namespace riffle::codec
