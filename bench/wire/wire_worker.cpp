@@ -37,7 +37,7 @@ class Worker {
   Json measure(const std::string& name, Bytes size, const Arguments& arguments) {
     std::vector<float> values(static_cast<std::size_t>(size.count) / sizeof(float), 1.0F);
     const collective::Call call = call_of(name, tensor_view(std::span(values)));
-    const collective::Plan plan(call, static_cast<std::size_t>(size.count) + 1);  // in one piece
+    const collective::Plan plan(call, size + Bytes{1});  // in one piece
     std::vector<double> raw;
     std::vector<double> ours;
     double spent = 0;

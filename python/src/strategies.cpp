@@ -81,7 +81,9 @@ void bind_named(py::module_& module) {
             return self->traits_with(world, buckets);
           },
           "world"_a, "buckets"_a = BucketPlan{})
-      .def("with_true_sizes", &with_true_sizes, "elements"_a, "shrink"_a,
+      .def("with_true_sizes",
+           py::overload_cast<NamedStrategy, std::vector<std::int64_t>, double>(&with_true_sizes),
+           "elements"_a, "shrink"_a,
            "For a model whose tensors stand for larger ones: the buckets of the true model.")
       .def("__repr__", [](const NamedStrategy& self) { return "<strategy " + self.spec + ">"; });
 }

@@ -11,16 +11,19 @@ namespace {
 // Fewer messages than this are cheap enough to be flows of their own.
 constexpr int kSmallestFan = 8;
 constexpr int kSmallestRun = 4;
-// More would be more work and hardly another time: what the last one takes alone. Of many members
+// More would be more work and hardly another time: what the last one takes alone. Of many workers
 // each segment is much work, since they are no longer in step: thousands have few segments, or one,
 // and an exchange of theirs takes somewhat longer than it would.
 constexpr int kMostSegments = 32;
-constexpr int kMostParts = 4096;  // segments of a member, all members together
+constexpr int kMostParts = 4096;  // segments of a worker, all workers together
 
 }  // namespace
 
-Shape::Shape(const pattern::Pattern& pattern, Bytes piece)
-    : members_(pattern.members()), rounds_(pattern.rounds()), first_{0} {
+Shape::Shape(const pattern::Pattern& pattern, Bytes piece, int workers)
+    : members_(pattern.members()),
+      rounds_(pattern.rounds()),
+      most_segments_(std::clamp(kMostParts / workers, 1, kMostSegments)),
+      first_{0} {
   if (pattern.has_phases()) segment_ = static_cast<double>(pattern::segment_bytes(pattern, piece));
   const auto classes = pattern.round_classes();
   repeating_ = classes.size() == 1 && rounds_ > 1;
@@ -44,8 +47,7 @@ Shape::Shape(const pattern::Pattern& pattern, Bytes piece)
 
 int Shape::segments(double bytes) const {
   if (segment_ <= 0) return 1;
-  const int most = std::clamp(kMostParts / members_, 1, kMostSegments);
-  return static_cast<int>(std::clamp<double>(std::ceil(bytes / segment_), 1, most));
+  return static_cast<int>(std::clamp<double>(std::ceil(bytes / segment_), 1, most_segments_));
 }
 
 void Shape::read_round(const pattern::Pattern& pattern, int round) {
@@ -158,7 +160,7 @@ std::shared_ptr<const Shape> MessagePlans::shape(const Exchange& exchange, Algor
                                two_level ? pattern::rack_positions(exchange.group, cluster_)
                                          : std::vector<std::vector<int>>{},
                                exchange.shift),
-        cluster_.piece);
+        cluster_.piece, cluster_.size());
   };
   if (algorithm == Algorithm::two_level) return compile();  // it depends on where the members are
   auto& known = shapes_[{algorithm, exchange.collective, n, exchange.shift}];

@@ -15,7 +15,8 @@ namespace riffle::simulator {
 // The part that does not depend on where the members are.
 class Shape {
  public:
-  Shape(const pattern::Pattern& pattern, Bytes piece);
+  // `workers`: of the whole cluster, whose other groups are simulated at the same time.
+  Shape(const pattern::Pattern& pattern, Bytes piece, int workers);
 
   [[nodiscard]] int members() const { return members_; }
   [[nodiscard]] int rounds() const { return rounds_; }
@@ -50,6 +51,7 @@ class Shape {
   int members_;
   int rounds_;
   double segment_ = 0;  // bytes; 0 where vectors travel whole
+  int most_segments_;
   bool repeating_ = false;
   std::vector<int> first_;
   std::vector<int> receivers_;
