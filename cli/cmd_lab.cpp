@@ -133,10 +133,9 @@ void run(const Arguments& arguments) {
   say_what_is_shrunk(arguments.shrink);
   lab::become_able();
   lab::Lab lab(options);
-  if (arguments.check)
-    run_check(arguments, lab);
-  else
-    run_command(arguments, options, lab, guard.lifeline.get());
+  if (!arguments.check) return run_command(arguments, options, lab, guard.lifeline.get());
+  process::end_with_outer(guard);
+  run_check(arguments, lab);
 }
 
 }  // namespace

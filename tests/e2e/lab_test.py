@@ -160,6 +160,21 @@ while rank == 0:
         self.assertEqual(started.returncode, 130, said)
         self.assertIn("SIGINT", said)
 
+    def test_a_check_ends_when_it_is_told_to(self):
+        # A check of all pairs at this rate takes minutes.
+        command = [RIFFLE, "lab", "flat:6,latency=5ms,bandwidth=1Mbps", "--check"]
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)):
+            marker = f"LAB_TEST={uuid.uuid4().hex}"
+            started = subprocess.Popen(["env", marker, *command], stderr=subprocess.PIPE, text=True)
+            self.assertIn("moving a packet takes", started.stderr.readline())  # it has begun
+            started.send_signal(number)
+            self.assertEqual(started.wait(timeout=30), code)
+            started.stderr.close()
+            deadline = time.monotonic() + 20
+            while left := left_of(marker, set()):
+                self.assertLess(time.monotonic(), deadline, left)
+                time.sleep(0.1)
+
     def test_a_user_without_privileges_has_labs_too(self):
         if os.geteuid() != 0:
             self.skipTest("needs root to become somebody else")
