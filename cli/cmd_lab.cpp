@@ -140,7 +140,7 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_lab(CLI::App& app) {
+void add_lab(CLI::App& app, const std::vector<std::string>& words) {
   auto* command = app.add_subcommand("lab", "run a command on an emulated cluster");
   const auto arguments = std::make_shared<Arguments>();
   command
@@ -182,7 +182,10 @@ void add_lab(CLI::App& app) {
       "Needs root, or a user namespace where the kernel allows one.\n\n"
       "Example: riffle lab flat:4,latency=2ms,bandwidth=200Mbps -- python3 train.py\n"
       "         riffle lab racks:2x4,inner=1ms/100Mbps,outer=4ms/50Mbps --check");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments, words] {
+    arguments->command.insert(arguments->command.end(), words.begin(), words.end());
+    run(*arguments);
+  });
 }
 
 }  // namespace riffle::cli

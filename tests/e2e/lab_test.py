@@ -175,6 +175,14 @@ while rank == 0:
                 self.assertLess(time.monotonic(), deadline, left)
                 time.sleep(0.1)
 
+    def test_a_command_gets_its_words_as_they_are(self):
+        words = ["[a,b]", "{}", "", "%%", "--", "--stats", "[]"]
+        show = "import sys; print(sys.argv[1:])"
+        for verb in (["lab", "flat:1,latency=1ms,bandwidth=1Mbps"], ["launch", "-n", "1"]):
+            command = [RIFFLE, *verb, "--", sys.executable, "-c", show, *words]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+            self.assertEqual(done.stdout, f"[0] {words}\n", done.stderr)
+
     def test_a_user_without_privileges_has_labs_too(self):
         if os.geteuid() != 0:
             self.skipTest("needs root to become somebody else")
