@@ -80,6 +80,7 @@ void run_command(const Arguments& arguments, const lab::LabOptions& given, lab::
       std::chrono::ceil<std::chrono::milliseconds>(parse_seconds(arguments.grace, "--grace"));
   options.lifeline = lifeline;
   options.prepare = [&](int rank) { lab.hosts().enter(rank / shape.per_host); };
+  options.watch = [&] { return lab.network().running() ? "" : "the lab's switch has ended"; };
   for (int rank = 0; rank < shape.workers; ++rank)
     options.environments.push_back(rank_environment(environment, shape, rank));
   const lab::ProcessorTime before = lab::ProcessorTime::now();

@@ -183,6 +183,20 @@ while rank == 0:
             done = subprocess.run(command, capture_output=True, text=True, timeout=100)
             self.assertEqual(done.stdout, f"[0] {words}\n", done.stderr)
 
+    def test_a_lab_whose_switch_has_ended_ends(self):
+        command = [RIFFLE, "lab", FLAT, "--", "sh", "-c", "echo here; exec sleep 1000"]
+        started = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        started.stdout.readline()
+        inner = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
+        switch = Path(f"/proc/{inner[0]}/task/{inner[0]}/children").read_text().split()[0]
+        self.assertEqual(Path(f"/proc/{switch}/comm").read_text().strip(), "lab-switch")
+        os.kill(int(switch), signal.SIGKILL)
+        said = started.communicate(timeout=30)[1]
+        self.assertEqual(started.returncode, 1, said)
+        self.assertIn("the lab's switch has ended", said)
+
     def test_a_user_without_privileges_has_labs_too(self):
         if os.geteuid() != 0:
             self.skipTest("needs root to become somebody else")
