@@ -164,6 +164,40 @@ TEST(Fabric, TrafficOfOthersLeavesTheRest) {
   EXPECT_EQ(fabric.next(), Fabric::never);  // an end that ends
 }
 
+// Where a host sends, too: a link's load is a rate, not one flow among others.
+TEST(Fabric, TrafficOfOthersTakesItsRateOfAHostsLink) {
+  for (const double load : {9e6, 50e6}) {
+    Fabric fabric(wiring_of("flat:2,latency=1ms,bandwidth=80Mbps"));
+    fabric.set_load(2, load, 0);  // of the 10 MB/s up from worker1
+    double got = 0;
+    for (int i = 0; i < 40; ++i) fabric.send(packet(1, 0, 1500), 0);
+    for (Nanoseconds now = 0; now < 10'000'000'000;) {
+      now = fabric.next();
+      for (const Arrival& each : run(fabric, now)) {
+        got += each.payload;
+        fabric.send(packet(1, 0, 1500), now);
+      }
+    }
+    EXPECT_NEAR(got / 10, std::max(0.0, 10e6 - load), 0.2e6) << load;
+  }
+}
+
+// However much others want, there are only so many of their pieces to count.
+TEST(Fabric, TrafficOfOthersDoesNotDrownTheSwitch) {
+  Fabric fabric(wiring_of("flat:2,latency=1ms,bandwidth=8Mbps"));
+  for (int port = 0; port < 4; ++port) fabric.set_load(port, 1e12, 0);
+  Nanoseconds now = 0;
+  int moments = 0;
+  for (; now < 1'000'000'000; ++moments) {
+    now = fabric.next();
+    run(fabric, now);
+    ASSERT_LT(moments, 100'000);
+  }
+  for (int port = 0; port < 4; ++port) fabric.set_load(port, 0, now);
+  run(fabric, now + 1'000'000'000);
+  EXPECT_EQ(fabric.next(), Fabric::never);
+}
+
 TEST(Fabric, ACutLinkCarriesNothingUntilItIsRepaired) {
   Fabric fabric(wiring_of("flat:2,latency=1ms,bandwidth=8Mbps"));
   fabric.cut(3);
