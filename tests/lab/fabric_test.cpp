@@ -230,6 +230,20 @@ TEST(Wiring, SlowsDownTimeAndShrinksMessages) {
   EXPECT_THROW(wire(parse_cluster("fit:4,a=1ms,b=1ns"), 1), UsageError);
 }
 
+TEST(Wiring, HasRoomForWhatEventsMakeOfTheNetwork) {
+  const Cluster cluster = parse_cluster("racks:2x2,inner=1ms/100Mbps,outer=2ms/200Mbps");
+  Wiring wiring = wire(cluster, 1);
+  const std::int64_t before = wiring.window;
+  make_room(wiring, cluster, 1, parse_changes("at=1s,link=rack0,bandwidth=1Mbps", "test"));
+  EXPECT_EQ(wiring.window, before);
+  make_room(wiring, cluster, 1, parse_changes("at=1s,link=rack0,latency=400ms", "test"));
+  constexpr double product = 0.402 * 100e6 / 8;  // there and back, at the rate of a worker's link
+  EXPECT_GE(static_cast<double>(wiring.window), 2 * product);
+  for (const Port& port : wiring.ports)
+    EXPECT_GE(static_cast<double>(port.limit), port.bandwidth > 0 ? product : 0) << port.name;
+  EXPECT_EQ(wiring.ports[0].latency, 500'000);  // until the event comes
+}
+
 TEST(FlowModel, SharesLinksMaxMinFairly) {
   const Wiring wiring = wiring_of("racks:2x2,inner=1ms/80Mbps,outer=1ms/80Mbps");
   // Two share rack0's uplink; worker2 could take more from worker3 than the rest of its link.
