@@ -197,6 +197,19 @@ while rank == 0:
         self.assertEqual(started.returncode, 1, said)
         self.assertIn("the lab's switch has ended", said)
 
+    def test_events_may_be_many_and_late(self):
+        lines = [f"at={i}ms,link=worker0,latency=2ms" for i in range(9000)]
+        lines += ["at=10000000000s,link=worker*,cut", "at=0s,worker=1,slow=3"]
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "events"
+            file.write_text("\n".join(lines))
+            show = 'echo "$RIFFLE_LAB_EVENTS"'
+            if HAS_PING:
+                show += "; [ $RANK = 0 ] || ping -c 3 -W 5 198.18.0.1 > /dev/null"
+            done = lab(FLAT, "--events", file, "--", "sh", "-c", show)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("[2] at=0s,worker=1,slow=3 \n", done.stdout)
+
     def test_a_user_without_privileges_has_labs_too(self):
         if os.geteuid() != 0:
             self.skipTest("needs root to become somebody else")
