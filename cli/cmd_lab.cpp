@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "common.h"
+#include "engine/store/socket.h"
 #include "lab/check.h"
 #include "lab/environment.h"
 #include "lab/lab.h"
@@ -132,6 +133,8 @@ void run(const Arguments& arguments) {
     throw Exit{guard.exit_code};
   }
   say_what_is_shrunk(arguments.shrink);
+  constexpr int files_each = 2;  // a host's namespace and device, a worker's two streams
+  store::raise_open_files(files_each * options.cluster.size() * (1 + arguments.ranks_per_host));
   lab::become_able();
   lab::Lab lab(options);
   if (!arguments.check) return run_command(arguments, options, lab, guard.lifeline.get());

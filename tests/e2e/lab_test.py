@@ -175,14 +175,6 @@ while rank == 0:
                 self.assertLess(time.monotonic(), deadline, left)
                 time.sleep(0.1)
 
-    def test_a_command_gets_its_words_as_they_are(self):
-        words = ["[a,b]", "{}", "", "%%", "--", "--stats", "[]"]
-        show = "import sys; print(sys.argv[1:])"
-        for verb in (["lab", "flat:1,latency=1ms,bandwidth=1Mbps"], ["launch", "-n", "1"]):
-            command = [RIFFLE, *verb, "--", sys.executable, "-c", show, *words]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=100)
-            self.assertEqual(done.stdout, f"[0] {words}\n", done.stderr)
-
     def test_a_lab_whose_switch_has_ended_ends(self):
         command = [RIFFLE, "lab", FLAT, "--", "sh", "-c", "echo here; exec sleep 1000"]
         started = subprocess.Popen(
@@ -197,6 +189,14 @@ while rank == 0:
         self.assertEqual(started.returncode, 1, said)
         self.assertIn("the lab's switch has ended", said)
 
+    def test_a_command_gets_its_words_as_they_are(self):
+        words = ["[a,b]", "{}", "", "%%", "--", "--stats", "[]"]
+        show = "import sys; print(sys.argv[1:])"
+        for verb in (["lab", "flat:1,latency=1ms,bandwidth=1Mbps"], ["launch", "-n", "1"]):
+            command = [RIFFLE, *verb, "--", sys.executable, "-c", show, *words]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+            self.assertEqual(done.stdout, f"[0] {words}\n", done.stderr)
+
     def test_events_may_be_many_and_late(self):
         lines = [f"at={i}ms,link=worker0,latency=2ms" for i in range(9000)]
         lines += ["at=10000000000s,link=worker*,cut", "at=0s,worker=1,slow=3"]
@@ -209,6 +209,12 @@ while rank == 0:
             done = lab(FLAT, "--events", file, "--", "sh", "-c", show)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("[2] at=0s,worker=1,slow=3 \n", done.stdout)
+
+    def test_many_hosts_need_more_files_than_a_shell_allows_at_first(self):
+        spec = "flat:24,latency=20ms,bandwidth=1Mbps"
+        script = f'ulimit -S -n 64; exec "{RIFFLE}" lab {spec} --ranks-per-host 2 -- true'
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_user_without_privileges_has_labs_too(self):
         if os.geteuid() != 0:
