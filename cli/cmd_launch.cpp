@@ -27,7 +27,7 @@ int free_port() {
 }
 
 void run(const Arguments& arguments) {
-  if (arguments.command.empty()) usage_error("launch needs a command after --");
+  if (arguments.command.empty()) usage_error("command is required, after --");
   process::SuperviseOptions options;
   options.command = arguments.command;
   const Seconds grace = parse_seconds(arguments.grace, "--grace");

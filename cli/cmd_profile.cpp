@@ -42,7 +42,7 @@ struct Arguments {
 }
 
 void run(const Arguments& arguments) {
-  if (arguments.command.empty()) usage_error("profile needs a command after --");
+  if (arguments.command.empty()) usage_error("command is required, after --");
   // Beside the output, so that what was there before stays until there is something new.
   const fs::path written =
       fs::absolute(fmt::format("{}.{}", arguments.output, static_cast<int>(::getpid())));
