@@ -14,10 +14,20 @@ class PartialOptimizer:
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = optimizer
-        self.parameters = {p for group in optimizer.param_groups for p in group["params"]}
+        self._known: set[torch.Tensor] = set()
+        self._known_groups = 0
         step = type(optimizer).step
         # Torch wraps step() to run hooks; what it wrapped updates and does nothing else.
         self._update: Callable[..., Any] = getattr(step, "__wrapped__", step)
+
+    @property
+    def parameters(self) -> set[torch.Tensor]:
+        """Of all its groups; the loop may add some."""
+        groups = self.optimizer.param_groups
+        if self._known_groups != len(groups):
+            self._known = {p for group in groups for p in group["params"]}
+            self._known_groups = len(groups)
+        return self._known
 
     def updates_any_subset(self) -> bool:
         """False where one parameter's update depends on the others'."""
@@ -39,7 +49,11 @@ class PartialOptimizer:
     def update(
         self, parameters: Collection[torch.Tensor], hyperparameters: Groups | None = None
     ) -> None:
-        """Updates these parameters as step() would, with other hyperparameters where given."""
+        """Updates these parameters as step() would; with the groups and hyperparameters of another
+        moment where given."""
+        if hyperparameters is not None:
+            groups = self.optimizer.param_groups[: len(hyperparameters)]
+            parameters = {p for group in groups for p in group["params"] if p in parameters}
         if self.parameters.isdisjoint(parameters):
             return
         with self.limited(parameters), self._with(hyperparameters):
@@ -80,7 +94,7 @@ class PartialOptimizer:
             self._set(now)
 
     def _set(self, hyperparameters: Groups) -> None:
-        for group, values in zip(self.optimizer.param_groups, hyperparameters, strict=True):
+        for group, values in zip(self.optimizer.param_groups, hyperparameters, strict=False):
             group.update(values)
 
     def state_of(self, parameter: torch.Tensor) -> list[torch.Tensor]:
