@@ -182,8 +182,9 @@ Actions Machine::stepped(int bucket) {
 Actions Machine::step_done() {
   for (int b = 0; b < buckets(); ++b)
     if (at_[b].postponed)
-      usage_error("the update of bucket {} was postponed to wait_before_forward({}) and not made",
-                  b, b);
+      usage_error(
+          "the update of bucket {} was postponed to wait_before_forward({}), which was not called",
+          b, b);
   Actions actions;
   for (Bucket& each : at_) each.postponed = false;
   pass_backward_done(actions);
