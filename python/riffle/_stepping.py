@@ -10,7 +10,7 @@ Groups = list[dict[str, Any]]
 
 
 class PartialOptimizer:
-    """One optimizer of the user's. `update` bypasses its hooks, `limited` narrows its own step."""
+    """One optimizer of the user's. `update` bypasses its hooks, `limit` narrows its own step."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = optimizer
@@ -40,6 +40,11 @@ class PartialOptimizer:
             for group in self._groups()
         ]
 
+    def rates(self) -> list[Any]:
+        """What tells whether a learning rate has changed, without reading any."""
+        rates = [group.get("lr") for group in self.optimizer.param_groups]
+        return [(id(r), r._version) if isinstance(r, torch.Tensor) else r for r in rates]
+
     def _groups(self) -> Groups:
         return [
             {key: value for key, value in group.items() if key != "params"}
@@ -56,8 +61,12 @@ class PartialOptimizer:
             parameters = {p for group in groups for p in group["params"] if p in parameters}
         if self.parameters.isdisjoint(parameters):
             return
-        with self.limited(parameters), self._with(hyperparameters):
-            self._update(self.optimizer)
+        restore = self.limit(parameters)
+        try:
+            with self._with(hyperparameters):
+                self._update(self.optimizer)
+        finally:
+            restore()
 
     def limit(self, parameters: Collection[torch.Tensor]) -> Callable[[], None]:
         """Makes the optimizer see only these until the returned function is called."""
@@ -71,15 +80,6 @@ class PartialOptimizer:
                 group["params"] = all_of_it
 
         return restore
-
-    @contextmanager
-    def limited(self, parameters: Collection[torch.Tensor]) -> Iterator[None]:
-        """As `limit`, for a block."""
-        restore = self.limit(parameters)
-        try:
-            yield
-        finally:
-            restore()
 
     @contextmanager
     def _with(self, hyperparameters: Groups | None) -> Iterator[None]:

@@ -63,6 +63,7 @@ class Steps(Session):
         self._ready: set[int] = set()  # parameters whose gradient is complete
         self._watch = GradientWatch(self._parameters)
         self._stepped: set[PartialOptimizer] = set()
+        self._rates: list[list[Any]] = []  # that updates under backward were made with
         # Of updates that are left to the next forward. Not by bucket: buckets may change till then.
         self._postponed: dict[PartialOptimizer, Groups] = {}
         self._fresh: set[int] = set()  # buckets that forward may use
@@ -239,6 +240,11 @@ class Steps(Session):
 
     def _begin_update(self) -> None:
         self._check_frozen()
+        if self._rates and self._rates != [optimizer.rates() for optimizer in self._optimizers]:
+            raise UsageError(
+                "a learning rate was changed after backward, when buckets had been updated with it "
+                "already; change it before backward, or pass overlap=False"
+            )
         changed = None
         if self.core.watches:
             changed = 0 if called_by_scaler() else self._watch.changed()
@@ -284,6 +290,7 @@ class Steps(Session):
         self.core.end_step()
         self._pending = False
         self._ready.clear()
+        self._rates.clear()
         self._watch.clear()
         self._stepped.clear()
         self._fresh.clear()
@@ -319,6 +326,8 @@ class Steps(Session):
 
     def _update_bucket(self, bucket: int) -> None:
         self.core.before_step(bucket)
+        if not self._rates:
+            self._rates = [optimizer.rates() for optimizer in self._optimizers]
         parameters = {self._parameters[i] for i in self.core.parameters_of(bucket)}
         with self._clock.update():
             for optimizer in self._optimizers:
