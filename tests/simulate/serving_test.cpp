@@ -34,7 +34,7 @@ TEST(Served, ABoundLetsHiccupsPass) {
   const Trace trace = small_trace();
   const Cluster cluster = parse_cluster(kFast + ",straggle=5%*3");
   const auto step = [&](const std::string& spec) {
-    return simulate_spec(trace, cluster, spec, {.seed = 3, .steps = 512}).iteration;
+    return simulate_spec(trace, cluster, spec, {.seed = 3, .steps = 160}).iteration;
   };
   const Seconds free = step("asp");
   EXPECT_LT(step("ssp:staleness=8") / free, 1.1);

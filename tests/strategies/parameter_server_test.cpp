@@ -37,7 +37,7 @@ TEST(ParameterServer, BadOptions) {
   EXPECT_THROW(make("ssp:staleness=-1"), UsageError);
   EXPECT_THROW(make("asp:staleness=1"), UsageError);
   EXPECT_EQ(refusal([] { make("asp:wire=bf16"); }),
-            "asp: wire: what is served travels as it is; use wire=f32");
+            "strategy asp: wire: what is served travels as it is; use wire=f32");
   EXPECT_THROW(make("ssp:algorithm=ring"), UsageError);
   EXPECT_NO_THROW(make("ssp:algorithm=direct"));
 }
