@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "common.h"
+#include "engine/store/socket.h"
 #include "lab/check.h"
 #include "lab/environment.h"
 #include "lab/lab.h"
@@ -80,6 +81,7 @@ void run_command(const Arguments& arguments, const lab::LabOptions& given, lab::
       std::chrono::ceil<std::chrono::milliseconds>(parse_seconds(arguments.grace, "--grace"));
   options.lifeline = lifeline;
   options.prepare = [&](int rank) { lab.hosts().enter(rank / shape.per_host); };
+  options.watch = [&] { return lab.network().running() ? "" : "the lab's switch has ended"; };
   for (int rank = 0; rank < shape.workers; ++rank)
     options.environments.push_back(rank_environment(environment, shape, rank));
   const lab::ProcessorTime before = lab::ProcessorTime::now();
@@ -131,17 +133,18 @@ void run(const Arguments& arguments) {
     throw Exit{guard.exit_code};
   }
   say_what_is_shrunk(arguments.shrink);
+  constexpr int files_each = 2;  // a host's namespace and device, a worker's two streams
+  store::raise_open_files(files_each * options.cluster.size() * (1 + arguments.ranks_per_host));
   lab::become_able();
   lab::Lab lab(options);
-  if (arguments.check)
-    run_check(arguments, lab);
-  else
-    run_command(arguments, options, lab, guard.lifeline.get());
+  if (!arguments.check) return run_command(arguments, options, lab, guard.lifeline.get());
+  process::end_with_outer(guard);
+  run_check(arguments, lab);
 }
 
 }  // namespace
 
-void add_lab(CLI::App& app) {
+void add_lab(CLI::App& app, const std::vector<std::string>& words) {
   auto* command = app.add_subcommand("lab", "run a command on an emulated cluster");
   const auto arguments = std::make_shared<Arguments>();
   command
@@ -183,7 +186,10 @@ void add_lab(CLI::App& app) {
       "Needs root, or a user namespace where the kernel allows one.\n\n"
       "Example: riffle lab flat:4,latency=2ms,bandwidth=200Mbps -- python3 train.py\n"
       "         riffle lab racks:2x4,inner=1ms/100Mbps,outer=4ms/50Mbps --check");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments, words] {
+    arguments->command.insert(arguments->command.end(), words.begin(), words.end());
+    run(*arguments);
+  });
 }
 
 }  // namespace riffle::cli
