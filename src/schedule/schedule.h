@@ -44,6 +44,7 @@ struct Needs {
   bool rounds_gradients = false;  // some travel rounded: what is lost is remembered
   bool rounds_weights = false;    // some travel as differences to a reference
   bool one_reference = false;     // which moves with every exchange of weights
+  bool serves = false;            // somebody must answer while this worker computes
 };
 // UsageError for an exchange that cannot be run.
 Needs needs_of(const std::vector<Program>& programs);

@@ -18,7 +18,9 @@
   X(dasgd)                           \
   X(dear)                            \
   X(asc_wfbp)                        \
-  X(diloco)
+  X(diloco)                          \
+  X(asp)                             \
+  X(ssp)
 
 namespace riffle::strategies {
 
