@@ -18,7 +18,9 @@
   X(dasgd)                           \
   X(dear)                            \
   X(asc_wfbp)                        \
-  X(diloco)
+  X(diloco)                          \
+  X(slowmo)                          \
+  X(noloco)
 
 namespace riffle::strategies {
 

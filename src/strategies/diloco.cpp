@@ -25,7 +25,7 @@ class Diloco : public Strategy {
                                 const BucketPlan& buckets) const override {
     Program program;
     if (step % tau_ != tau_ - 1) return program;
-    average_round(program, world, buckets, before_forward(), merge_);
+    average_round(program, {world.ranks()}, buckets, before_forward(), merge_);
     if (mix_state_) add_state(program, before_step(1), replace());
     return program;
   }
