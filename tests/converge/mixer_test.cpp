@@ -63,7 +63,11 @@ TEST_P(MixerOf, EveryStrategyIsWhatItsProgramsMean) {
                                  "dear:bucket=200B",
                                  "dasgd:tau=2,delay=2,merge=mix,xi=0.5",
                                  "local-sgd:tau=3,mix_state=true",
-                                 "diloco:tau=5"};
+                                 "diloco:tau=5",
+                                 "diloco:tau=7,fragments=3,overlap=2,xi=0.3",
+                                 "diloco:tau=5,fragments=2,overlap=2,mix_state=true",
+                                 "slowmo:tau=4",
+                                 "noloco:tau=3"};
   for (const StrategyInfo& info : table.all())
     for (const std::string& spec : info.specs())
       if (spec.find("delay=auto") == std::string::npos && spec != "ds-sync:pattern=bottleneck")
