@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "common.h"
+#include "engine/store/socket.h"
 #include "lab/check.h"
 #include "lab/environment.h"
 #include "lab/lab.h"
@@ -80,6 +81,7 @@ void run_command(const Arguments& arguments, const lab::LabOptions& given, lab::
       std::chrono::ceil<std::chrono::milliseconds>(parse_seconds(arguments.grace, "--grace"));
   options.lifeline = lifeline;
   options.prepare = [&](int rank) { lab.hosts().enter(rank / shape.per_host); };
+  options.watch = [&] { return lab.network().running() ? "" : "the lab's switch has ended"; };
   for (int rank = 0; rank < shape.workers; ++rank)
     options.environments.push_back(rank_environment(environment, shape, rank));
   const lab::ProcessorTime before = lab::ProcessorTime::now();
@@ -131,17 +133,18 @@ void run(const Arguments& arguments) {
     throw Exit{guard.exit_code};
   }
   say_what_is_shrunk(arguments.shrink);
+  constexpr int files_each = 2;  // a host's namespace and device, a worker's two streams
+  store::raise_open_files(files_each * options.cluster.size() * (1 + arguments.ranks_per_host));
   lab::become_able();
   lab::Lab lab(options);
-  if (arguments.check)
-    run_check(arguments, lab);
-  else
-    run_command(arguments, options, lab, guard.lifeline.get());
+  if (!arguments.check) return run_command(arguments, options, lab, guard.lifeline.get());
+  process::end_with_outer(guard);
+  run_check(arguments, lab);
 }
 
 }  // namespace
 
-void add_lab(CLI::App& app) {
+void add_lab(CLI::App& app, const std::vector<std::string>& words) {
   auto* command = app.add_subcommand("lab", "run a command on an emulated cluster");
   const auto arguments = std::make_shared<Arguments>();
   command
@@ -162,19 +165,23 @@ void add_lab(CLI::App& app) {
                    "at=5s,worker=3,slow=4 (emulated compute), or a file with a change a line; "
                    "repeatable")
       ->allow_extra_args(false);
+  auto* check = command->add_flag(
+      "--check", arguments->check,
+      "measure ping, throughput, shared links and all-to-all against the cluster");
   command->add_option("--ranks-per-host", arguments->ranks_per_host, "workers on each host")
       ->check(CLI::Range(1, most_workers))
-      ->capture_default_str();
-  command->add_flag("--stats", arguments->stats, "what each link carried, at the end");
-  command->add_flag("--check", arguments->check,
-                    "measure ping, throughput, shared links and all-to-all against the cluster");
+      ->capture_default_str()
+      ->excludes(check);
+  command->add_flag("--stats", arguments->stats, "what each link carried, at the end")
+      ->excludes(check);
   command->add_flag("--force", arguments->force,
                     "run also what this machine cannot emulate honestly");
   command->add_option("--seed", arguments->seed, "of loss, jitter and load")->capture_default_str();
   command
       ->add_option("--grace", arguments->grace,
                    "time from asking workers to end (SIGTERM) to killing them")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes(check);
   command->add_option("command", arguments->command, "what to run on every host, after --");
   arguments->output.add_to(*command);
   command->footer(
@@ -183,7 +190,10 @@ void add_lab(CLI::App& app) {
       "Needs root, or a user namespace where the kernel allows one.\n\n"
       "Example: riffle lab flat:4,latency=2ms,bandwidth=200Mbps -- python3 train.py\n"
       "         riffle lab racks:2x4,inner=1ms/100Mbps,outer=4ms/50Mbps --check");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments, words] {
+    arguments->command.insert(arguments->command.end(), words.begin(), words.end());
+    run(*arguments);
+  });
 }
 
 }  // namespace riffle::cli

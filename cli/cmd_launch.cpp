@@ -27,6 +27,7 @@ int free_port() {
 }
 
 void run(const Arguments& arguments) {
+  if (arguments.command.empty()) usage_error("command is required, after --");
   process::SuperviseOptions options;
   options.command = arguments.command;
   const Seconds grace = parse_seconds(arguments.grace, "--grace");
@@ -65,7 +66,7 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_launch(CLI::App& app) {
+void add_launch(CLI::App& app, const std::vector<std::string>& words) {
   auto* command = app.add_subcommand("launch", "run a command as N workers on this host");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("-n,--workers", arguments->workers, "how many workers")
@@ -79,13 +80,16 @@ void add_launch(CLI::App& app) {
       ->add_option("--grace", arguments->grace,
                    "time from asking workers to end (SIGTERM) to killing them")
       ->capture_default_str();
-  command->add_option("command", arguments->command, "what to run, after --")->required();
+  command->add_option("command", arguments->command, "what to run, after --");
   command->footer(
       "Every worker gets torchrun's environment (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR,\n"
       "MASTER_PORT, ...) and the job's store (RIFFLE_STORE, RIFFLE_TOKEN). Output lines carry the\n"
       "rank. The first worker that fails ends all, and its exit code is the launcher's.\n\n"
       "Example: riffle launch -n 4 -- python3 train.py --epochs 3");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments, words] {
+    arguments->command.insert(arguments->command.end(), words.begin(), words.end());
+    run(*arguments);
+  });
 }
 
 }  // namespace riffle::cli

@@ -42,6 +42,7 @@ struct Arguments {
 }
 
 void run(const Arguments& arguments) {
+  if (arguments.command.empty()) usage_error("command is required, after --");
   // Beside the output, so that what was there before stays until there is something new.
   const fs::path written =
       fs::absolute(fmt::format("{}.{}", arguments.output, static_cast<int>(::getpid())));
@@ -67,7 +68,7 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_profile(CLI::App& app) {
+void add_profile(CLI::App& app, const std::vector<std::string>& words) {
   auto* command = app.add_subcommand(
       "profile", "record what a model's layers take, from your own training script");
   const auto arguments = std::make_shared<Arguments>();
@@ -75,7 +76,7 @@ void add_profile(CLI::App& app) {
   command->add_option("--steps", arguments->steps, "steps to measure, after the first two")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  command->add_option("command", arguments->command, "what to run, after --")->required();
+  command->add_option("command", arguments->command, "what to run, after --");
   command->footer(
       "The command trains with riffle.sync or riffle::attach, alone or under any launcher; rank 0\n"
       "writes the trace as soon as it has measured so many steps, or at the end with those it "
@@ -83,7 +84,10 @@ void add_profile(CLI::App& app) {
       "The command goes on to its own end, and its exit code is this one's.\n\n"
       "Example: riffle profile --output mine.json -- torchrun --nproc-per-node 2 train.py\n"
       "         riffle plan --trace mine.json --cluster flat:16,latency=1ms,bandwidth=1Gbps");
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments, words] {
+    arguments->command.insert(arguments->command.end(), words.begin(), words.end());
+    run(*arguments);
+  });
 }
 
 }  // namespace riffle::cli

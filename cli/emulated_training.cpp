@@ -50,7 +50,9 @@ EmulatedTraining::EmulatedTraining(Engine& engine, const std::string& strategy, 
     : trace_(lab::shrunk(whole, environment.shrink)),
       record_(options.record),
       model_(trace_),
-      compute_(trace_, environment, engine.rank() % environment.cluster.size(), options.seed) {
+      compute_(trace_, environment,
+               lab::host_of(engine.rank(), engine.size(), environment.cluster.size()),
+               options.seed) {
   const ChosenStrategy chosen = choose_strategy(strategy, of_true_sizes(whole, environment.shrink));
   SessionOptions session;
   if (!options.sense) plan_for_emulated(session, environment, trace_, engine.size());

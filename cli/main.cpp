@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 
 #include "base/text.h"
 #include "commands.h"
@@ -16,7 +19,19 @@ namespace {
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
 
-void add_verbs(CLI::App& app) {
+// What stands after "--" of a verb that runs a command; taken away from what CLI11 reads, which
+// would take a word like [a,b] apart.
+std::vector<std::string> take_command(int& argc, char** argv) {
+  constexpr std::array<std::string_view, 3> verbs{"lab", "launch", "profile"};
+  if (argc < 2 || std::ranges::find(verbs, argv[1]) == verbs.end()) return {};
+  char** const end = argv + argc;
+  char** const mark = std::find(argv, end, std::string_view("--"));
+  if (mark == end) return {};
+  argc = static_cast<int>(mark - argv);
+  return {mark + 1, end};
+}
+
+void add_verbs(CLI::App& app, const std::vector<std::string>& command) {
   using namespace riffle::cli;
   add_race(app);
   add_plan(app);
@@ -29,9 +44,9 @@ void add_verbs(CLI::App& app) {
   add_compare(app);
   add_bench(app);
   add_trace(app);
-  add_profile(app);
-  add_launch(app);
-  add_lab(app);
+  add_profile(app, command);
+  add_launch(app, command);
+  add_lab(app, command);
   add_probe(app);
   add_report(app);
 }
@@ -64,7 +79,7 @@ int main(int argc, char** argv) {
       "Example: riffle plan --trace resnet50 --cluster flat:16,latency=1ms,bandwidth=1Gbps\n"
       "In the repository also: ./riffle train, data, reproduce (Python) and ./riffle test");
   try {
-    add_verbs(app);
+    add_verbs(app, take_command(argc, argv));
     check_verb(app, argc, argv);
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kFailure);

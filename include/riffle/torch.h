@@ -75,13 +75,16 @@ class TorchSession {
   // Gradients are only accumulated while it lives.
   class NoSync {
    public:
-    explicit NoSync(Session& session) : session_(&session) { session_->set_sync(false); }
+    explicit NoSync(Session& session) : session_(&session), before_(session.sync()) {
+      session_->set_sync(false);
+    }
     NoSync(const NoSync&) = delete;
     NoSync& operator=(const NoSync&) = delete;
-    ~NoSync() { session_->set_sync(true); }
+    ~NoSync() { session_->set_sync(before_); }
 
    private:
     Session* session_;
+    bool before_;
   };
   [[nodiscard]] NoSync no_sync();
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from riffle import _core
-from riffle._forward import is_compiled
+from riffle._forward import Hook, is_compiled
 
 
 class Clock:
@@ -31,12 +31,12 @@ class Clock:
         if not core.profiles:
             return
         index = {id(p): i for i, p in enumerate(parameters)}
-        self._handles.append(model.register_forward_pre_hook(self._begin, prepend=True))
+        self._handles.append(model.register_forward_pre_hook(Hook(self._begin), prepend=True))
         for module in [] if is_compiled(model) else model.modules():
             own = [index[id(p)] for p in module.parameters(recurse=False) if id(p) in index]
             if own and not isinstance(module, torch.jit.ScriptModule):
                 self._handles.append(module.register_forward_hook(self._layer_hook(own[0])))
-        self._handles.append(model.register_forward_hook(self._end))
+        self._handles.append(model.register_forward_hook(Hook(self._end)))
 
     @property
     def runs(self) -> bool:
@@ -78,20 +78,20 @@ class Clock:
             self.catch_up()
             self._core.optimizer_took(time.perf_counter() - self._began)
 
-    def _begin(self, *_: Any) -> None:
+    def _begin(self) -> None:
         if _is_forward():
             self.catch_up()
             self._core.begin_forward()
 
-    def _layer_hook(self, parameter: int) -> Any:
-        def hook(*_: Any) -> None:
+    def _layer_hook(self, parameter: int) -> Hook:
+        def hook() -> None:
             if _is_forward():
                 self.catch_up()
                 self._core.forward_done(parameter)
 
-        return hook
+        return Hook(hook)
 
-    def _end(self, *_: Any) -> None:
+    def _end(self) -> None:
         if _is_forward():
             self.catch_up()
             self._core.end_forward()

@@ -22,11 +22,12 @@ class Distributed(Steps):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
+        before = self.core.sync
         self.core.set_sync(False)
         try:
             yield
         finally:
-            self.core.set_sync(True)
+            self.core.set_sync(before)
 
     def batches(self, loader: Iterable[Any]) -> Iterator[Any]:
         own = len(loader)  # type: ignore[arg-type]
@@ -44,8 +45,6 @@ class Distributed(Steps):
         if not self.core.keeps_gradients:
             self._end_step()
             return
-        self._ready = set()
-        self._end_backward()
         for optimizer in self._optimizers:
             optimizer.optimizer.step()
 

@@ -40,6 +40,19 @@ class _Watch(TorchFunctionMode):
                 self._look(value)
 
 
+class Hook:
+    """A hook of a module. Copies of the module, pickled ones too, have one that does nothing."""
+
+    def __init__(self, call: Callable[[], None] = lambda: None) -> None:
+        self._call = call
+
+    def __call__(self, *_: Any) -> None:
+        self._call()
+
+    def __reduce__(self) -> tuple[type["Hook"], tuple[()]]:
+        return Hook, ()
+
+
 class ForwardWaits:
     """Hooks on a model that call `need(bucket)` before a bucket's parameters are used."""
 
@@ -57,8 +70,8 @@ class ForwardWaits:
         self._watch: _Watch | None = None
         self._watching = False
         self._handles = [
-            model.register_forward_pre_hook(self._enter_model),
-            model.register_forward_hook(self._leave_model, always_call=True),
+            model.register_forward_pre_hook(Hook(self._enter_model)),
+            model.register_forward_hook(Hook(self._leave_model), always_call=True),
         ]
         if by_layer and not is_compiled(model):
             for module in model.modules():
@@ -83,7 +96,7 @@ class ForwardWaits:
         if not own:
             return
 
-        def enter(*_: Any) -> None:
+        def enter() -> None:
             if self._first is None:
                 if self._watch is not None:
                     self._watch.entered.update(own)
@@ -92,9 +105,9 @@ class ForwardWaits:
                 for bucket in buckets:
                     self._need(bucket)
 
-        self._handles.append(module.register_forward_pre_hook(enter, prepend=True))
+        self._handles.append(module.register_forward_pre_hook(Hook(enter), prepend=True))
 
-    def _enter_model(self, *_: Any) -> None:
+    def _enter_model(self) -> None:
         if self._first is not None:
             for bucket in self._first:
                 self._need(bucket)
@@ -105,7 +118,7 @@ class ForwardWaits:
             self._watch.__enter__()
             self._watching = True
 
-    def _leave_model(self, *_: Any) -> None:
+    def _leave_model(self) -> None:
         if not self._watching or self._watch is None:
             return
         self._stop_watching()

@@ -10,14 +10,24 @@ Groups = list[dict[str, Any]]
 
 
 class PartialOptimizer:
-    """One optimizer of the user's. `update` bypasses its hooks, `limited` narrows its own step."""
+    """One optimizer of the user's. `update` bypasses its hooks, `limit` narrows its own step."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = optimizer
-        self.parameters = {p for group in optimizer.param_groups for p in group["params"]}
+        self._known: set[torch.Tensor] = set()
+        self._known_groups = 0
         step = type(optimizer).step
         # Torch wraps step() to run hooks; what it wrapped updates and does nothing else.
         self._update: Callable[..., Any] = getattr(step, "__wrapped__", step)
+
+    @property
+    def parameters(self) -> set[torch.Tensor]:
+        """Of all its groups; the loop may add some."""
+        groups = self.optimizer.param_groups
+        if self._known_groups != len(groups):
+            self._known = {p for group in groups for p in group["params"]}
+            self._known_groups = len(groups)
+        return self._known
 
     def updates_any_subset(self) -> bool:
         """False where one parameter's update depends on the others'."""
@@ -30,6 +40,11 @@ class PartialOptimizer:
             for group in self._groups()
         ]
 
+    def rates(self) -> list[Any]:
+        """What tells whether a learning rate has changed, without reading any."""
+        rates = [group.get("lr") for group in self.optimizer.param_groups]
+        return [(id(r), r._version) if isinstance(r, torch.Tensor) else r for r in rates]
+
     def _groups(self) -> Groups:
         return [
             {key: value for key, value in group.items() if key != "params"}
@@ -39,11 +54,19 @@ class PartialOptimizer:
     def update(
         self, parameters: Collection[torch.Tensor], hyperparameters: Groups | None = None
     ) -> None:
-        """Updates these parameters as step() would, with other hyperparameters where given."""
+        """Updates these parameters as step() would; with the groups and hyperparameters of another
+        moment where given."""
+        if hyperparameters is not None:
+            groups = self.optimizer.param_groups[: len(hyperparameters)]
+            parameters = {p for group in groups for p in group["params"] if p in parameters}
         if self.parameters.isdisjoint(parameters):
             return
-        with self.limited(parameters), self._with(hyperparameters):
-            self._update(self.optimizer)
+        restore = self.limit(parameters)
+        try:
+            with self._with(hyperparameters):
+                self._update(self.optimizer)
+        finally:
+            restore()
 
     def limit(self, parameters: Collection[torch.Tensor]) -> Callable[[], None]:
         """Makes the optimizer see only these until the returned function is called."""
@@ -59,15 +82,6 @@ class PartialOptimizer:
         return restore
 
     @contextmanager
-    def limited(self, parameters: Collection[torch.Tensor]) -> Iterator[None]:
-        """As `limit`, for a block."""
-        restore = self.limit(parameters)
-        try:
-            yield
-        finally:
-            restore()
-
-    @contextmanager
     def _with(self, hyperparameters: Groups | None) -> Iterator[None]:
         if hyperparameters is None:
             yield
@@ -80,7 +94,7 @@ class PartialOptimizer:
             self._set(now)
 
     def _set(self, hyperparameters: Groups) -> None:
-        for group, values in zip(self.optimizer.param_groups, hyperparameters, strict=True):
+        for group, values in zip(self.optimizer.param_groups, hyperparameters, strict=False):
             group.update(values)
 
     def state_of(self, parameter: torch.Tensor) -> list[torch.Tensor]:

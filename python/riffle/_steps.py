@@ -17,7 +17,7 @@ import torch
 from riffle import _core
 from riffle._clock import Clock
 from riffle._core import UsageError
-from riffle._forward import ForwardWaits
+from riffle._forward import ForwardWaits, Hook
 from riffle._process_group import C10d, ProcessGroupExchanger
 from riffle._stepping import Groups, PartialOptimizer
 from riffle._tensors import describe, float_buffers, trained, untrained, view
@@ -45,6 +45,8 @@ class Steps(Session):
         self._names = [name for name, _ in trained(model)]
         self._buffers = [b for _, b in float_buffers(model)]
         self._optimizers = [PartialOptimizer(o) for o in optimizers]
+        self._frozen = [(n, p) for n, p in model.named_parameters() if not p.requires_grad]
+        self._check_optimizers()
         self._engine = engine
         self._overlap = overlap
         self._average = average
@@ -58,8 +60,10 @@ class Steps(Session):
 
         self._in_backward = False
         self._pending = False  # a backward has not been followed by the end of its step
+        self._ready: set[int] = set()  # parameters whose gradient is complete
         self._watch = GradientWatch(self._parameters)
         self._stepped: set[PartialOptimizer] = set()
+        self._rates: list[list[Any]] = []  # that updates under backward were made with
         # Of updates that are left to the next forward. Not by bucket: buckets may change till then.
         self._postponed: dict[PartialOptimizer, Groups] = {}
         self._fresh: set[int] = set()  # buckets that forward may use
@@ -71,6 +75,23 @@ class Steps(Session):
         self._clock = Clock(model, self._parameters, self.core, self._device())
         self._handles = self._install_on_optimizers()
         self._install()
+
+    def _check_optimizers(self) -> None:
+        known = set(self.model.parameters())
+        for optimizer in self._optimizers:
+            if any(p.requires_grad for p in optimizer.parameters - known):
+                raise UsageError(
+                    "the optimizer holds a parameter that the model does not train; it would "
+                    "become another one on each worker, so put it into the model"
+                )
+
+    def _check_frozen(self) -> None:
+        for name, p in self._frozen:
+            if p.requires_grad and p.grad is not None:
+                raise UsageError(
+                    f"{name} was frozen when riffle.sync was called and has a gradient now, which "
+                    "is not exchanged; end the session and call riffle.sync anew"
+                )
 
     def _device(self) -> torch.device:
         tensors = [*self._parameters, *self._buffers]
@@ -133,7 +154,7 @@ class Steps(Session):
         self._forward: ForwardWaits | None = None
         if self.core.waits_in_forward:
             self._forward = self._make_forward_waits()
-            settle = self.model.register_state_dict_pre_hook(lambda *_: self._settle())
+            settle = self.model.register_state_dict_pre_hook(Hook(self._settle))
             self._strategy_handles.append(settle)
 
     def _uninstall(self) -> None:
@@ -160,7 +181,6 @@ class Steps(Session):
         if self._pending:
             self._abandon()
         self._in_backward = True
-        self._ready: set[int] = set()
         torch.autograd.Variable._execution_engine.queue_callback(self._end_backward)
 
     def _abandon(self) -> None:
@@ -175,6 +195,7 @@ class Steps(Session):
 
     def _end_backward(self) -> None:
         self._in_backward = False
+        self._settle()  # buckets that this forward has not used
         self._pending = True
         for i, p in enumerate(self._parameters):  # those of an earlier, accumulating backward
             if i not in self._ready and p.grad is not None:
@@ -208,6 +229,8 @@ class Steps(Session):
                     loss = closure()
                 replaced = ((args[0], lambda: loss), {})
             if not self._stepped:
+                if not self._pending and self.core.keeps_gradients:
+                    self._end_backward()  # nothing was used, or all in no_sync: the others wait
                 self._begin_update()
             self._limit(optimizer)
             self._clock.begin_update()
@@ -216,6 +239,12 @@ class Steps(Session):
         return hook
 
     def _begin_update(self) -> None:
+        self._check_frozen()
+        if self._rates and self._rates != [optimizer.rates() for optimizer in self._optimizers]:
+            raise UsageError(
+                "a learning rate was changed after backward, when buckets had been updated with it "
+                "already; change it before backward, or pass overlap=False"
+            )
         changed = None
         if self.core.watches:
             changed = 0 if called_by_scaler() else self._watch.changed()
@@ -260,6 +289,8 @@ class Steps(Session):
             self._share_state()
         self.core.end_step()
         self._pending = False
+        self._ready.clear()
+        self._rates.clear()
         self._watch.clear()
         self._stepped.clear()
         self._fresh.clear()
@@ -295,6 +326,8 @@ class Steps(Session):
 
     def _update_bucket(self, bucket: int) -> None:
         self.core.before_step(bucket)
+        if not self._rates:
+            self._rates = [optimizer.rates() for optimizer in self._optimizers]
         parameters = {self._parameters[i] for i in self.core.parameters_of(bucket)}
         with self._clock.update():
             for optimizer in self._optimizers:

@@ -14,6 +14,8 @@ class WeightAverage:
     def __init__(
         self, parameters: Sequence[torch.Tensor], buffers: Sequence[torch.Tensor], start: int = 0
     ) -> None:
+        if start < 0:
+            raise UsageError(f"swa_from: {start}: must be 0 or more")
         self._tensors = [*parameters, *buffers]
         self._means = [torch.zeros_like(t, dtype=torch.float64) for t in self._tensors]
         self._start = start

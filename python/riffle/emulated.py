@@ -39,7 +39,8 @@ class Device:
         self.jitter = cluster.get("jitter", 0.0)
         straggle = cluster.get("straggle", {})
         self.straggle = straggle.get("probability", 0.0), straggle.get("factor", 1.0)
-        self.changes = list(_slow_changes(environment.get("RIFFLE_LAB_EVENTS", ""), self.host))
+        changes = _slow_changes(environment.get("RIFFLE_LAB_EVENTS", ""), self.host)
+        self.changes = sorted(changes, key=lambda change: change[0])  # the last one counts
         self.seed = seed
         self.factor = self.slow
         self._returned = 0.0

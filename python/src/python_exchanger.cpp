@@ -2,6 +2,8 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "riffle/error.h"
 
 namespace py = pybind11;
@@ -31,6 +33,25 @@ std::shared_ptr<py::object> shared(py::object object) {
             const Locked locked;
             delete held;
           }};
+}
+
+// All is issued in the order of the program, so that all ranks issue alike: what is due before
+// something ahead of it starts would never come.
+void check_order(const std::vector<Program>& programs, int ranks) {
+  for (const Program& program : programs) {
+    std::vector<schedule::Moment> ahead(static_cast<std::size_t>(ranks), 0);
+    for (const Exchange& exchange : program.exchanges) {
+      if (exchange.group.size() < 2) continue;
+      for (const Rank rank : exchange.group) {
+        if (ahead.at(rank) > schedule::merged(exchange, 0))
+          usage_error(
+              "cannot run the exchange \"{}\" over a process group: it is due before one starts "
+              "that its program has ahead of it; add it to the program first",
+              print(exchange));
+        ahead.at(rank) = std::max(ahead.at(rank), schedule::taken(exchange, 0));
+      }
+    }
+  }
 }
 
 class PythonExchanger final : public runtime::Exchanger, private runtime::Memory {
@@ -71,10 +92,12 @@ class PythonExchanger final : public runtime::Exchanger, private runtime::Memory
   // --- Flights.
   void open(const runtime::Opening& opening) override {
     recorder_ = &opening.recorder;
+    check_order(opening.programs, ranks_.size());
     const Locked locked;
     call("open", opening.programs);
   }
   void change(const World& /*world*/, const std::vector<Program>& programs) override {
+    check_order(programs, ranks_.size());
     const Locked locked;
     call("open", programs);
   }

@@ -246,7 +246,11 @@ void bind_whole_model(Class& session) {
           "address"_a, "count"_a, "The same for float64 values in place.", Unlocked())
       .def("save",
            [](SessionHandle& self) {
-             const std::vector<std::byte> saved = self.session.save();
+             std::vector<std::byte> saved;
+             {
+               const py::gil_scoped_release unlocked;
+               saved = self.session.save();
+             }
              return py::bytes(reinterpret_cast<const char*>(saved.data()), saved.size());
            })
       .def("stats", call(&Session::stats))

@@ -52,6 +52,7 @@ Trace shrunk(Trace trace, double shrink) {
 EmulatedCompute::EmulatedCompute(const Trace& trace, const LabEnvironment& environment, int host,
                                  std::uint64_t seed)
     : trace_(trace), environment_(environment), host_(host), seed_(seed) {
+  std::ranges::stable_sort(environment_.events, {}, &Change::at);  // the last one counts
   prctl(PR_SET_TIMERSLACK, timer_slack);
 }
 

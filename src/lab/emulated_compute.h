@@ -20,14 +20,19 @@ struct LabEnvironment {
   Cluster cluster;  // true, not slowed down
   double dilate = 1;
   double shrink = 1;
-  std::vector<Change> events;
-  Nanoseconds start = 0;  // of the clock of events
+  std::vector<Change> events;  // of workers' speed
+  Nanoseconds start = 0;       // of the clock of events
 };
 // Nothing where this process is not in a lab.
 std::optional<LabEnvironment> read_lab_environment();
 
 // Layers of 1/shrink of the elements, at least one each.
 Trace shrunk(Trace trace, double shrink);
+
+// Where a rank is: hosts have equally many, one after the other.
+constexpr int host_of(int rank, int ranks, int hosts) {
+  return static_cast<int>(std::int64_t{rank} * hosts / ranks);
+}
 
 class EmulatedCompute {
  public:

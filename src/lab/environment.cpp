@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
+
 namespace riffle::lab {
 
 namespace {
@@ -23,11 +25,13 @@ process::Environment worker_environment(const LabOptions& options, const Lab& la
   // Hosts of a lab share the cores of one machine.
   environment.insert_or_assign("RIFFLE_MACHINE_RANKS", std::to_string(shape.workers));
   environment.insert_or_assign("GLOO_SOCKET_IFNAME", "eth0");
-  environment.insert_or_assign("RIFFLE_LAB_CLUSTER", to_json(options.cluster));
+  environment.insert_or_assign("RIFFLE_LAB_CLUSTER",
+                               parse_json(to_json(options.cluster), "cluster").dump());
   environment.insert_or_assign("RIFFLE_LAB_DILATE", fmt::format("{}", options.dilate));
   environment.insert_or_assign("RIFFLE_LAB_SHRINK", fmt::format("{}", options.shrink));
   std::string events;
-  for (const Change& change : options.events) events += print(change) + " ";
+  for (const Change& change : options.events)  // a variable's size is bounded
+    if (change.slow) events += print(change) + " ";
   environment.insert_or_assign("RIFFLE_LAB_EVENTS", events);
   environment.insert_or_assign("RIFFLE_LAB_START", std::to_string(lab.clock_start()));
   for (const char* other : {"RIFFLE_LAUNCHER", "RIFFLE_STORE", "RIFFLE_STORE_BIND"})

@@ -9,6 +9,10 @@ namespace {
 
 // The flow of others' traffic; no connection has this number but by a rare chance.
 constexpr std::uint64_t others = 0;
+// Of a link's rate. Others who want more leave no more to anybody; each of their pieces would still
+// have to be counted, and a switch that does nothing else moves no packets.
+constexpr double most_load_of_switch = 16;  // whose queue drops theirs and ours alike
+constexpr double most_load_of_host = 1;     // where theirs go first
 
 }  // namespace
 
@@ -104,7 +108,7 @@ void Fabric::enqueue(int port, int id, Nanoseconds at) {
   const std::int64_t bytes = packet(id).size();
   here.waiting += bytes;
   here.counters.most_waiting = std::max(here.counters.most_waiting, here.waiting);
-  if (wiring_.ports[static_cast<std::size_t>(port)].fair)
+  if (wiring_.ports[static_cast<std::size_t>(port)].fair && !packet(id).bytes.empty())
     here.fair.push(packet(id).flow, id, bytes);
   else
     here.line.push_back(id);
@@ -113,11 +117,11 @@ void Fabric::enqueue(int port, int id, Nanoseconds at) {
 int Fabric::take(int port) {
   State& here = state(port);
   int id = -1;
-  if (wiring_.ports[static_cast<std::size_t>(port)].fair) {
-    if (!here.fair.empty()) id = here.fair.pop();
-  } else if (!here.line.empty()) {
+  if (!here.line.empty()) {
     id = here.line.front();
     here.line.pop_front();
+  } else if (!here.fair.empty()) {
+    id = here.fair.pop();
   }
   if (id >= 0) here.waiting -= packet(id).size();
   return id;
@@ -185,8 +189,10 @@ void Fabric::send_of_others(int port, int number, Nanoseconds at) {
   if (number != here.load_number) return;
   Packet piece;
   piece.flow = others;
-  piece.payload = static_cast<int>(wiring_.ports[static_cast<std::size_t>(port)].quantum);
-  const double mean = piece.payload / here.load * 1e9;
+  const Port& spec = wiring_.ports[static_cast<std::size_t>(port)];
+  piece.payload = static_cast<int>(spec.quantum);
+  const double most = spec.bandwidth * (spec.fair ? most_load_of_host : most_load_of_switch);
+  const double mean = piece.payload / std::min(here.load, most) * 1e9;
   push(at + std::llround(-std::log(1 - random_.uniform()) * mean), Kind::others, port, number);
   arrive(port, keep(std::move(piece)), at);
 }

@@ -71,7 +71,7 @@ class Fabric {
   struct State {
     explicit State(std::int64_t quantum) : fair(quantum) {}
     FairQueue fair;
-    std::deque<int> line;  // of ports that are not fair
+    std::deque<int> line;  // where flows are not told apart; of a fair port: of others
     std::int64_t waiting = 0;
     bool busy = false;
     bool is_cut = false;

@@ -9,15 +9,29 @@
 
 namespace riffle::lab {
 
+namespace {
+
+// Later than any lab ends, and a number of nanoseconds that there is.
+constexpr Seconds at_most{1e9};
+
+}  // namespace
+
 Lab::Lab(const LabOptions& options)
     : options_(options),
       cluster_(model::slowed_down(options.cluster, options.dilate, options.shrink)),
-      wiring_(wire(cluster_, options.dilate)),
+      wiring_(wired()),
       hosts_(wiring_),
       switch_(std::make_unique<Switch>(wiring_, hosts_.devices(), options.seed)) {
   hosts_.close_devices();
-  for (const Change& change : options_.events) links_of(change, cluster_);
   if (options_.calibrate && wiring_.hosts > 1) calibrate();
+}
+
+Wiring Lab::wired() const {
+  std::vector<Change> changes;
+  for (const Change& change : options_.events) changes.push_back(slowed(change));
+  Wiring wiring = wire(cluster_, options_.dilate);
+  make_room(wiring, cluster_, options_.dilate, changes);
+  return wiring;
 }
 
 Change Lab::slowed(Change change) const {
@@ -34,8 +48,9 @@ void Lab::start_clock() {
   start_ = clock_now();
   for (const Change& given : options_.events) {
     const Change slow = slowed(given);
+    const Nanoseconds after = std::llround(std::min(slow.at, at_most).count() * 1e9);
     for (PortChange each : port_changes(slow, cluster_, wiring_)) {
-      each.at = start_ + static_cast<Nanoseconds>(std::llround(slow.at.count() * 1e9));
+      each.at = start_ + after;
       switch_->tell(each);
     }
   }

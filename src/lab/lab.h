@@ -50,6 +50,7 @@ class Lab {
  private:
   // Of a spec's change: as it is emulated.
   [[nodiscard]] Change slowed(Change change) const;
+  [[nodiscard]] Wiring wired() const;
   void calibrate();
 
   LabOptions options_;

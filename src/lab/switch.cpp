@@ -242,8 +242,11 @@ Switch::Switch(const Wiring& wiring, std::span<const Descriptor> devices, std::u
 
 Switch::~Switch() {
   if (owner_ == getpid()) {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
+    // Whoever ends all children has reaped it: its number may be another process's by now.
+    if (running()) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
   }
   munmap(report_, shared_size_);
 }

@@ -141,4 +141,19 @@ Wiring wire(const Cluster& cluster, double dilate) {
   return wiring;
 }
 
+void make_room(Wiring& wiring, Cluster cluster, double dilate, const std::vector<Change>& changes) {
+  for (const Change& change : changes)
+    for (const LinkId id : links_of(change, cluster)) {
+      const auto index = static_cast<std::size_t>(id.index);
+      Link& link = id.uplink ? cluster.domains[index].uplink : cluster.workers[index].link;
+      if (change.latency) link.latency = std::max(link.latency, *change.latency);
+      if (change.bandwidth && *change.bandwidth > link.bandwidth)
+        link.bandwidth = *change.bandwidth;
+    }
+  const Wiring largest = wire(cluster, dilate);
+  wiring.window = largest.window;
+  for (std::size_t i = 0; i < wiring.ports.size(); ++i)
+    wiring.ports[i].limit = largest.ports[i].limit;
+}
+
 }  // namespace riffle::lab

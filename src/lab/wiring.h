@@ -39,5 +39,8 @@ int way_up(const Wiring& wiring, LinkId link);
 // `dilate` as the cluster was slowed down (model/slowed_down.h): queues are as deep, in bytes, as
 // those of the true one.
 Wiring wire(const Cluster& cluster, double dilate);
+// Queues and windows that fit the network also as it is after changes of links (slowed down as the
+// cluster is).
+void make_room(Wiring& wiring, Cluster cluster, double dilate, const std::vector<Change>& changes);
 
 }  // namespace riffle::lab

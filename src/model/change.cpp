@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <limits>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -31,7 +32,10 @@ void set_field(Change& change, std::string_view part, bool& timed, const std::st
   } else if (key == "link") {
     change.link = std::string(value);
   } else if (key == "worker") {
-    change.worker = static_cast<int>(parse_integer(value, where));
+    const std::int64_t worker = parse_integer(value, where);
+    if (worker < 0 || worker > std::numeric_limits<int>::max())
+      usage_error("{}: {} is no rank", where, quote(value));
+    change.worker = static_cast<int>(worker);
   } else if (key == "bandwidth") {
     change.bandwidth = parse_bandwidth(value, where);
   } else if (key == "latency") {
@@ -149,8 +153,9 @@ std::vector<LinkId> links_of(const Change& change, const Cluster& cluster) {
     look_at({.uplink = true, .index = domain});
   for (int rank = 0; rank < cluster.size(); ++rank) look_at({.uplink = false, .index = rank});
   if (found.empty()) {
-    known.resize(std::min(known.size(), cluster.domains.size()));  // of the workers one is enough
-    usage_error("event {}: {}", print(change), unknown_name("link", change.link, known));
+    known.resize(cluster.domains.size());  // of the workers the first and the last are enough
+    usage_error("event {}: {}{}", print(change), unknown_name("link", change.link, known),
+                cluster.size() > 1 ? fmt::format(" to worker{}", cluster.size() - 1) : "");
   }
   return found;
 }

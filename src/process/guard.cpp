@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -94,6 +95,15 @@ Guard guard_process() {
   Guard result;
   result.lifeline = std::move(read_end);
   return result;
+}
+
+void end_with_outer(const Guard& guard) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pollfd outer{.fd = guard.lifeline.get(), .events = POLLIN, .revents = 0};
+  if (poll(&outer, 1, 0) > 0) _exit(1);  // it ended before we asked to be told
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) signal(number, SIG_DFL);
+  const sigset_t watched = watched_signals();
+  sigprocmask(SIG_UNBLOCK, &watched, nullptr);
 }
 
 bool end_all_children(std::chrono::milliseconds time) {

@@ -27,6 +27,10 @@ struct Guard {
 // SIGHUP, SIGQUIT and SIGCHLD are blocked, to be taken from a signalfd, and SIGPIPE is ignored.
 Guard guard_process();
 
+// In the inner process, for work that nothing is lost of when it stops anywhere: from now on
+// signals end it as they end any process, and the end of the outer one does, kill -9 included.
+void end_with_outer(const Guard& guard);
+
 // Kills and reaps every child there is, adopted ones included, until there is none. False when some
 // are left at the end of the time.
 bool end_all_children(std::chrono::milliseconds time);

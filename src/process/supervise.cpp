@@ -163,7 +163,7 @@ class Supervisor {
   }
 
   void watch() {
-    if (!options_.watch || Clock::now() < next_watch_) return;
+    if (!options_.watch || running() == 0 || Clock::now() < next_watch_) return;
     next_watch_ = Clock::now() + options_.watch_every;
     const std::string why = options_.watch();
     if (!why.empty()) end_workers({.exit_code = 1, .reason = why, .line = why});

@@ -39,6 +39,7 @@ Run run_in_lab(const RunOptions& options) {
     supervised.environments.push_back(process::rank_environment(environment, shape, rank));
   auto last_news = Clock::now();
   supervised.watch = [&]() -> std::string {
+    if (!lab.network().running()) return "the lab's switch has ended";
     try {
       if (run.reports.read()) last_news = Clock::now();
     } catch (const std::exception& error) {

@@ -8,7 +8,6 @@
 
 #include "base/median.h"
 #include "model/cluster_change.h"
-#include "riffle/error.h"
 #include "runtime/engine_memory.h"
 
 namespace riffle::runtime {
@@ -61,8 +60,6 @@ bool follows_network(const Strategy& strategy, int workers, const Trace& trace) 
 
 int sensing_window(Exchanger& exchanger, const Strategy& strategy, const ModelSpec& model,
                    const SessionOptions& options) {
-  if (options.sense_window < 1)
-    usage_error("sense_window: {}: must be 1 or more", options.sense_window);
   const bool may_plan = !options.automatic || options.automatic->replan;
   const bool wanted = options.sense && options.measure_network && !options.cluster && may_plan &&
                       exchanger.can_sense() &&

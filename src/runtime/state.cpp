@@ -49,7 +49,12 @@ bool cut_alike(const BucketPlan& some, const BucketPlan& others) {
   });
 }
 
-SessionOptions with_profile(SessionOptions options) {
+// Checked before ranks talk to each other, and with what the environment adds.
+SessionOptions checked_options(SessionOptions options) {
+  if (!(options.timeout > Seconds(0)))
+    usage_error("timeout: {}: must be more than 0", print(options.timeout));
+  if (options.sense_window < 1)
+    usage_error("sense_window: {}: must be 1 or more", options.sense_window);
   if (!options.profile) options.profile = read_profile_request(process_environment());
   return options;
 }
@@ -60,7 +65,7 @@ Session::State::State(std::unique_ptr<runtime::Exchanger> by, NamedStrategy stra
                       SessionOptions with)
     : exchanger(std::move(by)),
       model(std::move(of)),
-      options(with_profile(std::move(with))),
+      options(checked_options(std::move(with))),
       asked(runtime::asked_spec(strategy, options)),
       resumed(runtime::read_resumed(options.resume, identity())),
       running(runtime::begin_running(*exchanger, strategy, model, resumed, options)),

@@ -181,7 +181,7 @@ Actions Machine::stepped(int bucket) {
 
 Actions Machine::step_done() {
   for (int b = 0; b < buckets(); ++b)
-    if (at_[b].postponed && !at_[b].forward)
+    if (at_[b].postponed)
       usage_error(
           "the update of bucket {} was postponed to wait_before_forward({}), which was not called",
           b, b);

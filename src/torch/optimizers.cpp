@@ -41,13 +41,19 @@ void Optimizers::step(const std::vector<int>& parameters, const Hyperparameters*
     bool any = false;
     for (const optim::OptimizerParamGroup& group : optimizers_[o]->param_groups()) {
       std::vector<at::Tensor> some;
+      // A group that was added since then had no part in that moment.
+      const bool existed = of == nullptr || groups.size() < (*of)[o].size();
       for (const at::Tensor& parameter : group.params()) {
         const auto found = indices_.find(parameter.unsafeGetTensorImpl());
-        if (found != indices_.end() && chosen.contains(found->second)) some.push_back(parameter);
+        if (found == indices_.end() && parameter.requires_grad() && parameter.grad().defined())
+          usage_error(
+              "a parameter that was frozen, or not the model's, when the session began has a "
+              "gradient now, which is not exchanged; attach anew");
+        if (existed && found != indices_.end() && chosen.contains(found->second))
+          some.push_back(parameter);
       }
       any |= !some.empty();
-      // A group that was added since then has no other moment.
-      const bool other = of != nullptr && groups.size() < (*of)[o].size();
+      const bool other = of != nullptr && existed;
       groups.emplace_back(std::move(some),
                           (other ? *(*of)[o][groups.size()] : group.options()).clone());
     }

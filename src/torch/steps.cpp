@@ -72,6 +72,7 @@ void Steps::report(int parameter) {
 // the update will use.
 void Steps::end_backward() {
   in_backward_ = false;
+  if (lazy_forward_) settle();  // buckets that this forward has not used
   pending_ = true;
   for (int p = static_cast<int>(reported_.size()); p-- > 0;)
     if (!reported_[p] && model_.gradient(p).defined()) report(p);

@@ -24,6 +24,7 @@ void for_each_saved(std::int64_t& steps, std::int64_t& samples,
 WeightAverage::WeightAverage(const Model& model, std::int64_t start,
                              std::span<const std::byte> saved)
     : tensors_(model.parameters()), start_(start) {
+  if (start < 0) usage_error("swa_from: {}: must be 0 or more", start);
   tensors_.insert(tensors_.end(), model.buffers().begin(), model.buffers().end());
   for (const Named& each : tensors_)
     means_.push_back(at::zeros(each.tensor.sizes(),

@@ -160,6 +160,62 @@ while rank == 0:
         self.assertEqual(started.returncode, 130, said)
         self.assertIn("SIGINT", said)
 
+    def test_a_check_ends_when_it_is_told_to(self):
+        # A check of all pairs at this rate takes minutes.
+        command = [RIFFLE, "lab", "flat:6,latency=5ms,bandwidth=1Mbps", "--check"]
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)):
+            marker = f"LAB_TEST={uuid.uuid4().hex}"
+            started = subprocess.Popen(["env", marker, *command], stderr=subprocess.PIPE, text=True)
+            self.assertIn("moving a packet takes", started.stderr.readline())  # it has begun
+            started.send_signal(number)
+            self.assertEqual(started.wait(timeout=30), code)
+            started.stderr.close()
+            deadline = time.monotonic() + 20
+            while left := left_of(marker, set()):
+                self.assertLess(time.monotonic(), deadline, left)
+                time.sleep(0.1)
+
+    def test_a_lab_whose_switch_has_ended_ends(self):
+        command = [RIFFLE, "lab", FLAT, "--", "sh", "-c", "echo here; exec sleep 1000"]
+        started = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        started.stdout.readline()
+        inner = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
+        switch = Path(f"/proc/{inner[0]}/task/{inner[0]}/children").read_text().split()[0]
+        self.assertEqual(Path(f"/proc/{switch}/comm").read_text().strip(), "lab-switch")
+        os.kill(int(switch), signal.SIGKILL)
+        said = started.communicate(timeout=30)[1]
+        self.assertEqual(started.returncode, 1, said)
+        self.assertIn("the lab's switch has ended", said)
+
+    def test_a_command_gets_its_words_as_they_are(self):
+        words = ["[a,b]", "{}", "", "%%", "--", "--stats", "[]"]
+        show = "import sys; print(sys.argv[1:])"
+        for verb in (["lab", "flat:1,latency=1ms,bandwidth=1Mbps"], ["launch", "-n", "1"]):
+            command = [RIFFLE, *verb, "--", sys.executable, "-c", show, *words]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+            self.assertEqual(done.stdout, f"[0] {words}\n", done.stderr)
+
+    def test_events_may_be_many_and_late(self):
+        lines = [f"at={i}ms,link=worker0,latency=2ms" for i in range(9000)]
+        lines += ["at=10000000000s,link=worker*,cut", "at=0s,worker=1,slow=3"]
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "events"
+            file.write_text("\n".join(lines))
+            show = 'echo "$RIFFLE_LAB_EVENTS"'
+            if HAS_PING:
+                show += "; [ $RANK = 0 ] || ping -c 3 -W 5 198.18.0.1 > /dev/null"
+            done = lab(FLAT, "--events", file, "--", "sh", "-c", show)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("[2] at=0s,worker=1,slow=3 \n", done.stdout)
+
+    def test_many_hosts_need_more_files_than_a_shell_allows_at_first(self):
+        spec = "flat:24,latency=20ms,bandwidth=1Mbps"
+        script = f'ulimit -S -n 64; exec "{RIFFLE}" lab {spec} --ranks-per-host 2 -- true'
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_user_without_privileges_has_labs_too(self):
         if os.geteuid() != 0:
             self.skipTest("needs root to become somebody else")
@@ -201,6 +257,8 @@ while rank == 0:
             ("fit:4,a=1ms,b=1ns", "--", "true"),
             (FLAT,),
             (FLAT, "--check", "--", "true"),
+            (FLAT, "--check", "--stats"),
+            (FLAT, "--check", "--ranks-per-host", "2"),
             ("flat:1,latency=1ms,bandwidth=1Mbps", "--check"),
             ("flat:2,latency=0ms,bandwidth=1Mbps", "--", "true"),
             (FLAT, "--events", "at=1s,link=rack0,cut", "--", "true"),

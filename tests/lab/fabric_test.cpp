@@ -164,6 +164,40 @@ TEST(Fabric, TrafficOfOthersLeavesTheRest) {
   EXPECT_EQ(fabric.next(), Fabric::never);  // an end that ends
 }
 
+// Where a host sends, too: a link's load is a rate, not one flow among others.
+TEST(Fabric, TrafficOfOthersTakesItsRateOfAHostsLink) {
+  for (const double load : {9e6, 50e6}) {
+    Fabric fabric(wiring_of("flat:2,latency=1ms,bandwidth=80Mbps"));
+    fabric.set_load(2, load, 0);  // of the 10 MB/s up from worker1
+    double got = 0;
+    for (int i = 0; i < 40; ++i) fabric.send(packet(1, 0, 1500), 0);
+    for (Nanoseconds now = 0; now < 10'000'000'000;) {
+      now = fabric.next();
+      for (const Arrival& each : run(fabric, now)) {
+        got += each.payload;
+        fabric.send(packet(1, 0, 1500), now);
+      }
+    }
+    EXPECT_NEAR(got / 10, std::max(0.0, 10e6 - load), 0.2e6) << load;
+  }
+}
+
+// However much others want, there are only so many of their pieces to count.
+TEST(Fabric, TrafficOfOthersDoesNotDrownTheSwitch) {
+  Fabric fabric(wiring_of("flat:2,latency=1ms,bandwidth=8Mbps"));
+  for (int port = 0; port < 4; ++port) fabric.set_load(port, 1e12, 0);
+  Nanoseconds now = 0;
+  int moments = 0;
+  for (; now < 1'000'000'000; ++moments) {
+    now = fabric.next();
+    run(fabric, now);
+    ASSERT_LT(moments, 100'000);
+  }
+  for (int port = 0; port < 4; ++port) fabric.set_load(port, 0, now);
+  run(fabric, now + 1'000'000'000);
+  EXPECT_EQ(fabric.next(), Fabric::never);
+}
+
 TEST(Fabric, ACutLinkCarriesNothingUntilItIsRepaired) {
   Fabric fabric(wiring_of("flat:2,latency=1ms,bandwidth=8Mbps"));
   fabric.cut(3);
@@ -194,6 +228,20 @@ TEST(Wiring, SlowsDownTimeAndShrinksMessages) {
   EXPECT_DOUBLE_EQ(slow.latency(0, 2).count(), 0.012);
   EXPECT_DOUBLE_EQ(slow.workers[0].link.bandwidth.bytes_per_second, 125e6 / 8);
   EXPECT_THROW(wire(parse_cluster("fit:4,a=1ms,b=1ns"), 1), UsageError);
+}
+
+TEST(Wiring, HasRoomForWhatEventsMakeOfTheNetwork) {
+  const Cluster cluster = parse_cluster("racks:2x2,inner=1ms/100Mbps,outer=2ms/200Mbps");
+  Wiring wiring = wire(cluster, 1);
+  const std::int64_t before = wiring.window;
+  make_room(wiring, cluster, 1, parse_changes("at=1s,link=rack0,bandwidth=1Mbps", "test"));
+  EXPECT_EQ(wiring.window, before);
+  make_room(wiring, cluster, 1, parse_changes("at=1s,link=rack0,latency=400ms", "test"));
+  constexpr double product = 0.402 * 100e6 / 8;  // there and back, at the rate of a worker's link
+  EXPECT_GE(static_cast<double>(wiring.window), 2 * product);
+  for (const Port& port : wiring.ports)
+    EXPECT_GE(static_cast<double>(port.limit), port.bandwidth > 0 ? product : 0) << port.name;
+  EXPECT_EQ(wiring.ports[0].latency, 500'000);  // until the event comes
 }
 
 TEST(FlowModel, SharesLinksMaxMinFairly) {

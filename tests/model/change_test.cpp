@@ -38,5 +38,24 @@ TEST(Change, NamesLinksByDomainWorkerOrBeginning) {
     EXPECT_THROW(count(name), UsageError) << name;
 }
 
+TEST(Change, KnowsNoWorkerBeyondNumbers) {
+  for (const std::string rank : {"-1", "4294967296", "4294967299"})
+    EXPECT_THROW(parse_changes("at=1s,slow=2,worker=" + rank, "test"), UsageError) << rank;
+}
+
+TEST(Change, SaysWhichLinksThereAre) {
+  const auto said = [](const char* spec) -> std::string {
+    try {
+      links_of(parse_changes("at=0s,cut,link=rack9", "test")[0], parse_cluster(spec));
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_TRUE(said("racks:2x2,inner=1ms/1Gbps,outer=1ms/1Gbps")
+                  .ends_with("known: rack0, rack1, worker0 to worker3"));
+  EXPECT_TRUE(said("flat:1,latency=1ms,bandwidth=1Gbps").ends_with("known: worker0"));
+}
+
 }  // namespace
 }  // namespace riffle

@@ -1,11 +1,15 @@
 """riffle._core without torch: schedules as data, their readers, strategies written in Python."""
 
+import ctypes
 import json
 import subprocess
 import sys
+import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import riffle
+from riffle import _core
 
 FLAT = "flat:{},latency=50us,bandwidth=10Gbps"
 
@@ -55,6 +59,15 @@ riffle.register(Pairs)
 riffle.register(Wrong)
 
 
+def session(engine, spec, **options):
+    """One of four numbers, which it may leave where they are."""
+    memory = (ctypes.c_double * 4)()
+    chosen = _core.ChosenStrategy(riffle.make(spec))
+    parameters = [("x", len(memory), "f64", ctypes.addressof(memory))]
+    made = _core.Session(engine, chosen, parameters, measure_network=False, **options)
+    return made, memory
+
+
 class Core(unittest.TestCase):
     def test_does_not_import_torch(self):
         code = "import riffle, sys; sys.exit('torch' in sys.modules)"
@@ -101,6 +114,29 @@ class Core(unittest.TestCase):
         plan = riffle.plan("vgg16", FLAT.format(8), ["pairs", "bsp"])
         self.assertEqual({c.spec for c in plan.candidates}, {"pairs", "bsp"})
         self.assertIn("pairs", [info.name for info in riffle.strategies()])
+
+    def test_ranks_that_are_threads_save_what_is_under_way(self):
+        engines = riffle.loopback_engines(2)
+
+        def save(rank):
+            made, _ = session(engines[rank], "dasgd:tau=2,delay=1", timeout=10)
+            made.end_step()
+            time.sleep(0.3 * rank)  # the other waits for this one, and must let it run
+            made.end_step()
+            return len(made.save())
+
+        with ThreadPoolExecutor(2) as threads:
+            for size in threads.map(save, range(2)):
+                self.assertGreater(size, 0)
+
+    def test_options_of_a_session_are_checked(self):
+        engine = riffle.loopback_engines(1)[0]
+        for option in ({"timeout": 0}, {"timeout": float("nan")}, {"sense_window": 0}):
+            with (
+                self.subTest(option),
+                self.assertRaisesRegex(riffle.UsageError, next(iter(option))),
+            ):
+                session(engine, "wfbp", **option)
 
     def test_names_are_taken_once(self):
         with self.assertRaisesRegex(riffle.UsageError, "pairs"):

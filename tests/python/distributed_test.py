@@ -74,8 +74,8 @@ class Distributed(unittest.TestCase):
             if rank == 2:  # by another tag: rank 0 might take it for the one from anybody
                 dist.send(torch.full((3,), 7.0), 0, tag=5)
         got = torch.zeros(1000000)
-        works = [dist.irecv(got, (rank - 1) % size),
-                 dist.isend(torch.full((1000000,), float(rank)), (rank + 1) % size)]
+        works = [dist.irecv(got, (rank - 1) % size, tag=1),  # so might it of these
+                 dist.isend(torch.full((1000000,), float(rank)), (rank + 1) % size, tag=1)]
         for work in works:
             work.wait()
         assert got[-1] == (rank - 1) % size and all(w.is_completed() for w in works)

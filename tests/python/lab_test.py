@@ -59,6 +59,13 @@ class Emulated(unittest.TestCase):
         self.assertGreaterEqual(time.monotonic() - begin, 0.01 * 3 * 2)
         self.assertEqual(emulated.Device(self.ENVIRONMENT | {"GROUP_RANK": "0"}).slow, 1.0)
 
+    def test_the_last_event_counts_wherever_it_is_written(self):
+        events = "at=2ms,worker=1,slow=5 at=1ms,worker=1,slow=3"
+        device = emulated.Device(self.ENVIRONMENT | {"RIFFLE_LAB_EVENTS": events})
+        time.sleep(0.01)
+        device.begin_step(0)
+        self.assertEqual(device.factor, 5.0)
+
     def test_a_model_becomes_ready_layer_by_layer(self):
         layers = [riffle.Layer(f"layer{i}", 100 * (i + 1), 0.002, 0.004) for i in range(3)]
         trace = riffle.Trace(layers, "toy")

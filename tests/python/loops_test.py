@@ -4,6 +4,8 @@ Exact strategies must give the weights of one worker with the large batch, weigh
 of `in_lockstep`. Weights are taken before finish(), which would make workers equal.
 """
 
+import copy
+import pickle
 import threading
 import time
 import unittest
@@ -138,6 +140,56 @@ def accumulating_without_no_sync(model, loss, how):
             optimizer.zero_grad(set_to_none=False)
 
 
+def accumulating_in_a_function(model, loss, how):
+    """no_sync in no_sync, as where a helper has one of its own."""
+    optimizer = momentum(model.parameters())
+    with sync(model, optimizer, how) as session:
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            with session.no_sync():
+                with session.no_sync():
+                    loss(3 * step).backward()
+                loss(3 * step + 1).backward()
+            loss(3 * step + 2).backward()
+            optimizer.step()
+
+
+def stepping_after_no_sync(model, loss, how):
+    optimizer = momentum(model.parameters())
+    with sync(model, optimizer, how) as session:
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            with session.no_sync() if step % 3 == 1 else nullcontext():
+                loss(step).backward()
+            optimizer.step()
+
+
+def adding_groups(model, loss, how):
+    layers = [module for module in model if isinstance(module, torch.nn.Linear)]
+    optimizer = momentum(layers[0].parameters())
+    with sync(model, optimizer, how):
+        for step in range(STEPS):
+            if step % 4 == 3 and len(optimizer.param_groups) < 3:
+                added = layers[len(optimizer.param_groups)]
+                optimizer.add_param_group({"params": added.parameters(), "lr": 0.01})
+            model.zero_grad()
+            loss(step).backward()
+            optimizer.step()
+
+
+def copying(model, loss, how):
+    """As for an average of weights, or to save the whole model."""
+    optimizer = momentum(model.parameters())
+    with sync(model, optimizer, how):
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            loss(step).backward()
+            for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+                other(batch(0, step)[0]).sum().backward()
+                other.state_dict()
+            optimizer.step()
+
+
 def clipping(model, loss, how):
     optimizer = momentum(model.parameters())
     with sync(model, optimizer, how) as session:
@@ -206,6 +258,21 @@ class Odd(torch.nn.Module):
     def forward(self, x):
         borrowed = torch.nn.functional.linear(self.first(x), self.borrowed.weight)
         return self.again(torch.tanh(self.shared(borrowed)))
+
+
+class Sometimes(torch.nn.Module):
+    """Data decide what is used: all layers, all but one, or none."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = perceptron()
+        self.often = torch.nn.Linear(5, 5).double()
+
+    def forward(self, x):
+        kind = int(1000 * x[0, 0].abs()) % 4
+        if kind == 0:
+            return torch.zeros(len(x), 5, dtype=x.dtype, requires_grad=True)
+        return self.inner(x) if kind == 1 else self.often(self.inner(x))
 
 
 def plain(model, loss, how):
@@ -289,6 +356,8 @@ class Loops(unittest.TestCase):
     def test_accumulation(self):
         self.same_as_one_worker(accumulating)
         self.same_as_one_worker(accumulating_without_no_sync, ["wfbp", "bsp"])
+        self.same_as_one_worker(accumulating_in_a_function)
+        self.same_as_one_worker(stepping_after_no_sync)
 
     def test_clipping(self):
         self.same_as_one_worker(clipping)
@@ -297,10 +366,15 @@ class Loops(unittest.TestCase):
     def test_groups_schedules_several_optimizers_closures(self):
         self.same_as_one_worker(groups_and_schedule)
         self.same_as_one_worker(closures)
+        self.same_as_one_worker(adding_groups)
+
+    def test_copies_of_the_model_while_it_trains(self):
+        self.same_as_one_worker(copying)
 
     def test_odd_models(self):
         self.same_as_one_worker(plain, EXACT, Odd)
         self.same_as_one_worker(plain, EXACT, Checkpointed)
+        self.same_as_one_worker(plain, EXACT, Sometimes)
 
     def test_buckets_change_while_updates_wait(self):
         right = on_one_worker(2, scheduled)
@@ -323,9 +397,10 @@ class Loops(unittest.TestCase):
                     self.assertLessEqual(distance(weights, row), BOUND)
 
     def test_weight_mixing_takes_odd_models_and_accumulation(self):
-        for loop in (accumulating, groups_and_schedule, closures):
+        for loop in (accumulating, groups_and_schedule, closures, adding_groups, copying):
             self.same_as_in_lockstep(loop)
         self.same_as_in_lockstep(plain, Odd)
+        self.same_as_in_lockstep(plain, Sometimes)
         self.same_as_in_lockstep(plain, Checkpointed, perceptron)
 
 

@@ -260,6 +260,29 @@ def refusals(engine):
         finally:
             session.close()
 
+    def late_rate():
+        model = perceptron()
+        optimizer = momentum(model.parameters())
+        with riffle.sync(model, optimizer, SESGD, engine=engine):
+            steps(model, optimizer, engine.rank, 0, 3)
+            loss_of(model, batch(engine.rank, 3)).backward()
+            optimizer.param_groups[0]["lr"] = 0.01
+            optimizer.step()
+
+    def thawed():
+        model = perceptron()
+        model[0].bias.requires_grad = False
+        optimizer = momentum(model.parameters())
+        with riffle.sync(model, optimizer, "wfbp", engine=engine):
+            steps(model, optimizer, engine.rank, 0, 3)
+            model[0].bias.requires_grad = True
+            steps(model, optimizer, engine.rank, 3, 4)
+
+    def foreign():
+        model, other = perceptron(), perceptron()
+        optimizer = momentum([*model.parameters(), *other.parameters()])
+        riffle.sync(model, optimizer, "wfbp", engine=engine)
+
     def moved():
         model = perceptron()
         optimizer = momentum(model.parameters())
@@ -274,6 +297,9 @@ def refusals(engine):
 
     attempt("sparse", sparse)
     attempt("late clip", late_clip)
+    attempt("late rate", late_rate)
+    attempt("thawed", thawed)
+    attempt("foreign", foreign)
     attempt("moved", moved)
     attempt("other world", lambda: other_world(engine))
     return said
@@ -499,6 +525,9 @@ class Sessions(unittest.TestCase):
             self.assertIn("sparse", said["sparse"])
             self.assertIn("overlap=False", said["late clip"])
             self.assertIn("was moved", said["moved"])
+            self.assertIn("a learning rate was changed", said["late rate"])
+            self.assertIn("0.bias was frozen", said["thawed"])
+            self.assertIn("does not train", said["foreign"])
             self.assertIn("rank 5 of 9", said["other world"])
 
     def test_a_killed_worker_is_named_by_all(self):

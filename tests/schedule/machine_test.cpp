@@ -96,8 +96,11 @@ TEST(Machine, PostponesTheUpdateToTheNextForward) {
   EXPECT_EQ(words(machine.before_forward(1)), "forget 0.1 wait 0.2 merge 0.2 update b1");
   EXPECT_TRUE(machine.stepped(1).empty());
   EXPECT_FALSE(machine.is_postponed(1));
-  EXPECT_THAT(riffle::refusal([&] { (void)machine.step_done(); }),
-              testing::HasSubstr("postponed to wait_before_forward(0)"));
+  const auto end = [&] { return riffle::refusal([&] { (void)machine.step_done(); }); };
+  EXPECT_THAT(end(), testing::HasSubstr("postponed to wait_before_forward(0)"));
+  // That the point was passed by a later one is not enough: the update would be lost.
+  (void)machine.backward_done();
+  EXPECT_THAT(end(), testing::HasSubstr("postponed to wait_before_forward(0)"));
 }
 
 TEST(Machine, WithoutPostponingGradientsAreWholeBeforeTheUpdate) {

@@ -149,6 +149,39 @@ TEST_F(Loop, TwoBackwardsAccumulate) {
     });
 }
 
+TEST_F(Loop, NoSyncInNoSync) {
+  Replicas expected(world_);
+  expected.backward = [](Net& net, torch::optim::Optimizer&, Rank rank, int t) {
+    for (int part = 0; part < 3; ++part) test::loss_of(net, rank, 3 * t + part).backward();
+  };
+  expected.train("dear", kFew);
+  loop_.run("dear", [&](Worker& worker) {
+    for (int t = 0; t < kFew; ++t) {
+      worker.optimizer->zero_grad();
+      for (int part = 0; part < 3; ++part) {
+        std::optional<TorchSession::NoSync> outer;
+        if (part < 2) outer.emplace(worker.session.session());
+        if (part == 0) (void)worker.session.no_sync();
+        test::loss_of(worker.net, worker.rank, 3 * t + part).backward();
+      }
+      worker.session.step();
+    }
+    expect_equal(worker, expected);
+  });
+}
+
+TEST_F(Loop, ThawedParametersAreRefused) {
+  loop_.run("wfbp", [&](Worker& worker) {
+    worker.step(0);
+    worker.net->frozen.set_requires_grad(true);
+    worker.optimizer->add_param_group(
+        torch::optim::OptimizerParamGroup(std::vector<Tensor>{worker.net->frozen}));
+    worker.backward(1);
+    worker.net->frozen.mutable_grad() = torch::ones_like(worker.net->frozen);
+    EXPECT_THAT(refusal([&] { worker.session.step(); }), HasSubstr("was frozen"));
+  });
+}
+
 TEST_F(Loop, AForgottenStepIsRefusedWhereItMatters) {
   for (const char* spec : {"dear", "sesgd:bucket=layer"})
     loop_.run(spec, [&](Worker& worker) {
