@@ -23,6 +23,8 @@ struct Traits {
   // After so many steps they repeat but for the names of workers of a rack that are alike in link
   // and speed, so that steps take as long as before; 0: only after the period.
   int rotation = 0;
+  // Steps before the first period, with programs of their own; periods are counted from there.
+  Step warm_up = 0;
   // A step's worth against one of synchronous SGD, where the rule gives up part of what was
   // learned.
   double effective_step = 1;

@@ -35,6 +35,15 @@ struct RoundingProof {
   double drift = 0;
 };
 
+// What still holds where gradients travel as factors (program.h, LowRank).
+struct LowRankProof {
+  int rank = 0;    // that was played: of the programs, at most 8
+  Step steps = 0;  // that were played
+  // How far what was delivered and what is still kept were then from the mean of all gradients,
+  // which had added up to some 0.01 a step.
+  double drift = 0;
+};
+
 struct Verification {
   std::string strategy;
   int workers = 0;
@@ -47,6 +56,7 @@ struct Verification {
   // The first step count after which all hold the same, exactly; none if never.
   std::optional<int> steps_to_consensus;
   std::optional<RoundingProof> rounding;  // none: values travel as they are
+  std::optional<LowRankProof> low_rank;   // none: gradients travel whole
   std::vector<Problem> problems;
 
   [[nodiscard]] bool ok() const { return problems.empty(); }

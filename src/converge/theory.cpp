@@ -27,10 +27,11 @@ class Rehearsal {
       : strategy_(*strategy.strategy),
         world_(world),
         buckets_(strategy->buckets(trace, CostModel(world.cluster), world)) {
-    const Step period = strategy_.traits_with(world, buckets_).period;
+    const Traits traits = strategy_.traits_with(world, buckets_);
+    const Step period = traits.period;
     periodic_ = period > 0;
     for (Step step = 0; step < std::min(periodic_ ? period : kDraws, kLongestPeriod); ++step)
-      programs_.push_back(made(step));
+      programs_.push_back(made(traits.warm_up + step));
   }
 
   [[nodiscard]] Step period() const { return static_cast<Step>(programs_.size()); }

@@ -137,7 +137,8 @@ Length length_of(const Setting& setting, const Traits& traits) {
   constexpr Step least_warm_up = 3;
   const int period = std::max(1, traits.rotation > 0 ? traits.rotation : traits.period);
   if (!setting.head.task.empty()) return {period, least_warm_up, whole(setting.steps, period)};
-  return {period, whole(std::max<Step>(least_warm_up, 2 * traits.staleness + 1), period),
+  return {period,
+          traits.warm_up + whole(std::max<Step>(least_warm_up, 2 * traits.staleness + 1), period),
           whole(setting.steps, period)};
 }
 

@@ -74,6 +74,7 @@ Session::State::State(std::unique_ptr<runtime::Exchanger> by, NamedStrategy stra
             options.profile ? options.profile->steps : 0),
       overlap(needs, mode_of(options.overlap)) {
   runtime::check_rounding(model, needs);
+  if (agreed.world.size() > 1) runtime::check_factors(model, needs.rank);
   const bool senses = agreed.sensing_window > 0;
   exchanger->open({.session = agreed.session,
                    .programs = programs_of(this->strategy(), agreed.world, plan),
@@ -121,7 +122,7 @@ void Session::State::broadcast_model() {
 // `equal`: the weights of all ranks are.
 void Session::State::start_lasting(bool equal) {
   values.start_lasting();
-  if (equal || !needs.rounds_weights) return;
+  if ((equal || !needs.rounds_weights) && needs.rank == 0) return;
   for (const TensorView& each : values.shared()) exchanger->broadcast(each);
 }
 

@@ -18,7 +18,8 @@
   X(dasgd)                           \
   X(dear)                            \
   X(asc_wfbp)                        \
-  X(diloco)
+  X(diloco)                          \
+  X(powersgd)
 
 namespace riffle::strategies {
 

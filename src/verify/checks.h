@@ -36,5 +36,7 @@ void check_mixing(const Schedule& schedule, Verification& result);
 
 // Sets rounding, where values travel rounded.
 void check_rounding(const Schedule& schedule, Verification& result);
+// Sets low_rank, where gradients travel as factors.
+void check_low_rank(const Schedule& schedule, Verification& result);
 
 }  // namespace riffle::verifier

@@ -36,6 +36,8 @@ Json json_of(const Verification& verification) {
                         {"error_bound", proof->error_bound},
                         {"steps", proof->steps},
                         {"drift", proof->drift}};
+  if (const auto& proof = verification.low_rank)
+    json["low_rank"] = {{"rank", proof->rank}, {"steps", proof->steps}, {"drift", proof->drift}};
   for (const Problem& problem : verification.problems)
     json["problems"].push_back({{"check", name_of(problem.check)},
                                 {"step", problem.step},
