@@ -66,14 +66,14 @@ std::string heading(const std::string& text, bool colour) {
   return colour ? fmt::format("\x1b[1m{}\x1b[0m\n", text) : text + "\n";
 }
 
-// Steps worth a look: a period, as far as it is not too long.
+// Steps worth a look: a period after the warm-up, as far as it is not too long.
 std::vector<Program> first_programs(const NamedStrategy& strategy, const World& world,
                                     const BucketPlan& buckets, const Traits& traits) {
   const int count = std::min(traits.period == 0 ? 8 * traits.round : traits.period, 256);
   std::vector<Program> programs;
   programs.reserve(static_cast<std::size_t>(count));
   for (Step step = 0; step < count; ++step)
-    programs.push_back(strategy->program(step, world, buckets));
+    programs.push_back(strategy->program(traits.warm_up + step, world, buckets));
   return programs;
 }
 
@@ -103,7 +103,9 @@ std::string explain(const Arguments& arguments, report::GroupStyle style) {
   text += pictures(programs, world, arguments.steps, style) + repetition(traits) + "\n\n";
   std::vector<std::string> meanings{
       traits.exact ? "Training is synchronous SGD: the mathematics is unchanged."
-                   : "Workers keep weights of their own and mix them.",
+      : traits.mixed == Payload::gradient
+          ? "All workers hold the same weights, by gradients that lose something on the way."
+          : "Workers keep weights of their own and mix them.",
       agreement_sentence(proof), staleness_sentence(traits),
       fmt::format("A worker sends {} in {:.1f} messages per step.",
                   print(Bytes{static_cast<std::int64_t>(result.bytes_per_worker)}),
@@ -115,6 +117,7 @@ std::string explain(const Arguments& arguments, report::GroupStyle style) {
                                        arguments.training),
                     std::back_inserter(meanings));
   if (proof.rounding) meanings.push_back(rounding_sentence(*proof.rounding));
+  if (proof.low_rank) meanings.push_back(low_rank_sentence(*proof.low_rank));
   text += heading("What travels when", colour);
   for (const std::string& each : exchange_sentences(programs))
     text += wrapped(each, style.width, "- ");

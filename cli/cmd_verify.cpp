@@ -95,6 +95,9 @@ std::string rounding_lines(const std::vector<Verification>& results) {
   for (const Verification& each : results)
     if (each.rounding)
       text += fmt::format("{}: {}\n", each.strategy, rounding_sentence(*each.rounding));
+  for (const Verification& each : results)
+    if (each.low_rank)
+      text += fmt::format("{}: {}\n", each.strategy, low_rank_sentence(*each.low_rank));
   return text.empty() ? text : "\n" + text;
 }
 

@@ -42,7 +42,8 @@ EmulatedTraining::Model::Model(const Trace& trace) {
     spec.parameters.push_back({.name = trace.layers[i].name,
                                .elements = trace.layers[i].elements,
                                .dtype = DType::f32,
-                               .data = reinterpret_cast<std::byte*>(memory[i].data())});
+                               .data = reinterpret_cast<std::byte*>(memory[i].data()),
+                               .shape = trace.layers[i].shape});
 }
 
 EmulatedTraining::EmulatedTraining(Engine& engine, const std::string& strategy, const Trace& whole,

@@ -12,6 +12,11 @@ namespace riffle::cli {
 namespace {
 
 std::string what(const Exchange& exchange) {
+  if (exchange.low_rank.factor == LowRank::Factor::left)
+    return fmt::format("Left factors of gradients (rank {}), and what travels whole,",
+                       exchange.low_rank.rank);
+  if (exchange.low_rank.factor == LowRank::Factor::right)
+    return "Right factors, made with the mean of the left ones,";
   switch (exchange.payload) {
     case Payload::gradient:
       return "Gradients";
@@ -106,7 +111,7 @@ std::string joins(const Exchange& exchange) {
 // Exchanges of one kind differ in bucket, group and weights only.
 bool same_kind(const Exchange& a, const Exchange& b) {
   return a.payload == b.payload && a.collective == b.collective && a.start == b.start &&
-         a.due == b.due && a.merge.kind == b.merge.kind;
+         a.due == b.due && a.merge.kind == b.merge.kind && a.low_rank == b.low_rank;
 }
 
 }  // namespace
@@ -218,6 +223,13 @@ std::string rounding_sentence(const RoundingProof& proof) {
       name_of(proof.wire), proof.error_bound * 100,
       proof.wire == Wire::int8 ? "the largest of 256 values" : "the value", proof.steps,
       proof.drift);
+}
+
+std::string low_rank_sentence(const LowRankProof& proof) {
+  return fmt::format(
+      "Gradients travel as factors of rank {}: after {} steps what was delivered and what is kept "
+      "to be sent later were off by {:.1g} of the mean of all gradients.",
+      proof.rank, proof.steps, proof.drift);
 }
 
 }  // namespace riffle::cli

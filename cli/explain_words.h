@@ -28,5 +28,6 @@ std::vector<std::string> training_sentences(const Candidate& candidate, const Th
                                             const Training& training);
 // What rounding costs, and what still holds.
 std::string rounding_sentence(const RoundingProof& proof);
+std::string low_rank_sentence(const LowRankProof& proof);
 
 }  // namespace riffle::cli

@@ -80,7 +80,7 @@ def listed(known: list[dict]) -> str:
     """The table of docs/strategies.md."""
     kinds = {
         True: "**exact**: the mathematics of synchronous SGD",
-        False: "**weights are mixed**: workers hold weights of their own",
+        False: "**not exact**: workers mix weights of their own, or gradients lose something",
     }
     lines = ["| strategy | what it does |", "|---|---|"]
     for exact, title in kinds.items():

@@ -1,12 +1,24 @@
 // Buckets: contiguous runs of layers that travel as one message.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "riffle/trace.h"
 
 namespace riffle {
+
+// That a gradient of a bucket is, from the shape of its layer.
+struct MatrixShape {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  Bytes bytes{};
+  bool operator==(const MatrixShape&) const = default;
+};
+
+// The matrix of a layer: the first dimension of its shape by all others; nothing for a vector.
+std::optional<MatrixShape> matrix_of(const std::vector<std::int64_t>& shape, DType dtype);
 
 // Layers first..last of the trace, in forward order.
 struct Bucket {
@@ -16,6 +28,7 @@ struct Bucket {
   Bytes bytes;
   Seconds compute{};  // forward and backward of its layers
   Bytes buffers{};    // that travel with it besides its weights (BatchNorm's statistics)
+  std::vector<MatrixShape> matrices{};  // those of its layers that have a shape
   bool operator==(const Bucket&) const = default;
 };
 

@@ -102,5 +102,7 @@ class CostModel {
 Bytes payload_bytes(const Bucket& bucket, Payload payload);
 // The bytes that travel for a payload of `size` in elements of `dtype`.
 Bytes wire_bytes(Bytes size, DType dtype, Wire wire);
+// What travels of a bucket in an exchange, its values being of `dtype`.
+Bytes exchanged_bytes(const Bucket& bucket, const Exchange& exchange, DType dtype);
 
 }  // namespace riffle

@@ -2,6 +2,7 @@
 // runtime, both simulators and the verifier read the same one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -123,6 +124,24 @@ enum class Wire { f32, bf16, f16, int8 };
 // (Statistics are not sent as differences, which could make a variance negative: of N members the
 // owner takes 1/N of what each of k has sent, and keeps 1 - k/N of what it holds.)
 
+// Gradients as factors (PowerSGD, arXiv:1905.13727): instead of a matrix M two narrow ones travel,
+// in two exchanges of a bucket, one after the other. Q has `rank` columns and is kept from step to
+// step; M is a member's gradient and what it lost before (error feedback):
+//   left:   Q <- orthonormal; P <- mean of M Q, then orthonormal
+//   right:  Q <- mean of M^T P; what is merged is P Q^T; lost <- M - P Q^T
+// The first dimension of a layer's shape by all others is its matrix. What is left over of a
+// bucket, vectors and matrices whose factors would not be less than half of them (rank_of_factors),
+// travels whole with `left`. Q and what was lost are part of a checkpoint.
+struct LowRank {
+  enum class Factor { none, left, right };
+  Factor factor = Factor::none;
+  int rank = 0;  // the most columns of a factor
+  bool operator==(const LowRank&) const = default;
+};
+
+// The columns of the factors of a matrix; 0: it travels whole.
+int rank_of_factors(std::int64_t rows, std::int64_t columns, int rank);
+
 // One collective of one bucket in one group.
 //
 // Exchanges of one bucket and payload that share a member chain in program order: the later one
@@ -157,6 +176,7 @@ struct Exchange {
   Merge merge{};
   Wire wire = Wire::f32;
   bool feedback = true;  // of the wire: what is lost is kept, as above; else it is dropped
+  LowRank low_rank{};
 
   bool operator==(const Exchange&) const = default;
 };
@@ -174,6 +194,7 @@ std::string_view name_of(Start start);
 std::string_view name_of(DuePoint point);
 std::string_view name_of(Merge::Kind kind);
 std::string_view name_of(Wire wire);
+std::string_view name_of(LowRank::Factor factor);
 Wire parse_wire(std::string_view text, std::string_view what);
 
 // "bucket 3 weight all_reduce {0 1}, bucket_stepped -> before_forward +1, correct 4, lane 1"

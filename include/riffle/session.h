@@ -68,6 +68,12 @@ struct TensorSpec {
   // Where its values are now, dense. Must stay valid while the session lives, unless the session
   // keeps the weights itself: then they are copied from here once, at the start.
   std::byte* data = nullptr;
+  // As the framework has it, {64, 3, 7, 7}; empty: a vector. Gradients of matrices may travel as
+  // factors (program.h, LowRank).
+  std::vector<std::int64_t> shape = {};
+  // Q of its first factors, a row of `rank` values for each column of the matrix, to compare with
+  // another program; empty: drawn.
+  std::vector<double> first_q = {};
 };
 
 // Trained tensors in the order forward uses them (backward completes them from the last to the

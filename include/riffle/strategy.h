@@ -29,6 +29,8 @@ struct Traits {
   // Where groups are random (period 0): steps that make a round, in which everything that there is
   // to exchange is exchanged once.
   int round = 1;
+  // Steps before the first period, with programs of their own; periods are counted from there.
+  Step warm_up = 0;
   // A step's worth against one of synchronous SGD, where the rule gives up part of what was
   // learned.
   double effective_step = 1;

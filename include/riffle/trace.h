@@ -28,6 +28,9 @@ struct Layer {
   std::int64_t elements = 0;  // parameters; a layer of a valid trace has at least one
   Seconds forward{};
   Seconds backward{};
+  // Of its matrix, as the framework has it, {64, 3, 7, 7}; elements beyond those, a bias, come
+  // after it. Empty: not known, or a vector.
+  std::vector<std::int64_t> shape{};
 
   bool operator==(const Layer&) const = default;
 };
@@ -53,7 +56,7 @@ struct Trace {
 };
 
 // UsageError naming `source` and the layer for: no layers, an element count below 1, a negative or
-// infinite time, no time at all, more elements than 2^53.
+// infinite time, no time at all, more elements than 2^53, a shape of more elements than the layer.
 void validate(const Trace& trace, std::string_view source);
 
 // A node of a model as profilers see it; one without parameters keeps its time.
@@ -62,6 +65,7 @@ struct TraceNode {
   std::int64_t elements = 0;
   Seconds forward{};
   Seconds backward{};
+  std::vector<std::int64_t> shape{};
 };
 
 // Folds nodes without parameters into layers: the backward time of such a node goes to the next

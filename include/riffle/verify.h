@@ -43,6 +43,15 @@ struct ServingProof {
   int orders = 0;   // in which events were drawn
 };
 
+// What still holds where gradients travel as factors (program.h, LowRank).
+struct LowRankProof {
+  int rank = 0;    // that was played: of the programs, at most 8
+  Step steps = 0;  // that were played
+  // How far what was delivered and what is still kept were then from the mean of all gradients,
+  // which had added up to some 0.01 a step.
+  double drift = 0;
+};
+
 struct Verification {
   std::string strategy;
   int workers = 0;
@@ -58,6 +67,7 @@ struct Verification {
   std::optional<int> steps_to_consensus;
   std::optional<RoundingProof> rounding;  // none: values travel as they are
   std::optional<ServingProof> serving;    // none: nothing is served
+  std::optional<LowRankProof> low_rank;   // none: gradients travel whole
   std::vector<Problem> problems;
 
   [[nodiscard]] bool ok() const { return problems.empty(); }

@@ -1,5 +1,5 @@
 # The C++ core, as python/src binds it. Times are seconds, sizes are bytes.
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 __version__: str
@@ -24,12 +24,19 @@ class CommError(RuntimeError):
 
 class Layer:
     def __init__(
-        self, name: str, elements: int, forward: float = 0.0, backward: float = 0.0
+        self,
+        name: str,
+        elements: int,
+        forward: float = 0.0,
+        backward: float = 0.0,
+        shape: Sequence[int] = (),
     ) -> None: ...
     @property
     def name(self) -> str: ...
     @property
     def elements(self) -> int: ...
+    @property
+    def shape(self) -> list[int]: ...
     @property
     def forward(self) -> float: ...
     @property
@@ -137,6 +144,13 @@ def outer(
     learning_rate: float, momentum: float, nesterov: bool = True, xi: float = 0.0
 ) -> Merge: ...
 
+class LowRank:
+    def __init__(self, factor: Literal["none", "left", "right"], rank: int) -> None: ...
+    @property
+    def factor(self) -> Literal["none", "left", "right"]: ...
+    @property
+    def rank(self) -> int: ...
+
 class Exchange:
     def __init__(
         self,
@@ -156,6 +170,7 @@ class Exchange:
         merge: Merge = ...,
         wire: Wire = "f32",
         feedback: bool = True,
+        low_rank: LowRank = ...,
     ) -> None: ...
     @property
     def bucket(self) -> int: ...
@@ -187,6 +202,8 @@ class Exchange:
     def wire(self) -> Wire: ...
     @property
     def feedback(self) -> bool: ...
+    @property
+    def low_rank(self) -> LowRank: ...
 
 class Program:
     def __init__(self, exchanges: Sequence[Exchange] = ()) -> None: ...
@@ -452,6 +469,20 @@ class Flight:
     def rounded(
         self,
     ) -> list[tuple[tuple[int, int, str], tuple[int, int, str], bool, int]]: ...
+    @property
+    def factored(
+        self,
+    ) -> list[
+        tuple[
+            tuple[int, int, str],
+            tuple[int, int, str],
+            tuple[int, int, str],
+            tuple[int, int, str],
+            int,
+        ]
+    ]: ...
+    @property
+    def whole(self) -> list[tuple[tuple[int, int, str], tuple[int, int, str]]]: ...
 
 class Session:
     def __init__(
@@ -475,6 +506,8 @@ class Session:
         record: bool = False,
         timeout: float = 600.0,
         compute_threads: int = 1,
+        shapes: Sequence[Sequence[int]] = (),
+        first_q: Mapping[str, Sequence[float]] = ...,
     ) -> None: ...
     @property
     def rank(self) -> int: ...

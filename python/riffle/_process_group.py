@@ -7,8 +7,8 @@ and the merges are the core's. What is particular here:
   collectives of all groups in one order, as NCCL wants.
 * Process groups are made once, at the start, and reused. A schedule with more groups than
   MOST_GROUPS, or with random ones, runs them point to point over the group it was given.
-* What travels rounded (_rounded.py) is encoded, sent and added up by a thread for each lane, over a
-  process group of its own.
+* What travels rounded (_rounded.py) or as factors (_low_rank.py) is made, sent and added up by a
+  thread for each lane, over a process group of its own.
 * No value of a tensor is read on the host in a step; waiting for a work of NCCL makes the stream
   wait, not the host.
 """
@@ -28,7 +28,8 @@ from torch.distributed.nn import functional
 
 from riffle import _core
 from riffle._collectives import Call, Operation, all_gather, all_reduce, reduce_scatter, send_around
-from riffle._core import Cluster, CommError, Flight
+from riffle._core import Cluster, CommError, Exchange, Flight
+from riffle._low_rank import Factored, run_low_rank
 from riffle._rounded import Background, RoundedCall, Rounding, run_rounded
 from riffle._tensor_memory import TensorMemory, TensorView, bytes_of
 
@@ -48,6 +49,15 @@ def _let_go_of_world() -> None:
                 None if isinstance(value, dist.ProcessGroup) else value
                 for value in each.__defaults__
             )
+
+
+def is_factor(exchange: Exchange) -> bool:
+    return exchange.low_rank.factor != "none"
+
+
+def by_thread(exchange: Exchange) -> bool:
+    """The values need arithmetic between messages."""
+    return is_factor(exchange) or exchange.wire != "f32"
 
 
 class C10d:
@@ -95,7 +105,7 @@ class ProcessGroupExchanger(TensorMemory):
         self._flights: dict[tuple[int, int], Flight] = {}
         self._started: set[tuple[int, int]] = set()
         self._under_way: dict[tuple[int, int], Operation | Background] = {}
-        self._lanes: dict[int, tuple[Any, ThreadPoolExecutor]] = {}  # of what is rounded
+        self._lanes: dict[int, tuple[Any, ThreadPoolExecutor]] = {}  # of what a thread exchanges
         self._step = 0  # that was planned last
         self._failed = False
 
@@ -180,17 +190,27 @@ class ProcessGroupExchanger(TensorMemory):
             (exchange.lane, tuple(exchange.group))
             for program in programs
             for exchange in program.exchanges
-            if len(exchange.group) > 1 and exchange.collective != "shift" and exchange.wire == "f32"
+            if len(exchange.group) > 1
+            and exchange.collective != "shift"
+            and not by_thread(exchange)
         ]
         distinct = list(dict.fromkeys(wanted))
         for lane, members in distinct if len(distinct) <= MOST_GROUPS else []:
             self._groups[lane, members] = self._engine.group_of(lane, list(members), self._timeout)
         whole = tuple(range(self.size))
         self._groups.setdefault((0, whole), self._engine.group)
-        rounded = {e.lane for program in programs for e in program.exchanges if e.wire != "f32"}
-        for lane in sorted(rounded - self._lanes.keys()):
+        lanes = {e.lane for program in programs for e in program.exchanges if by_thread(e)}
+        for lane in sorted(lanes - self._lanes.keys()):
             group = self._engine.group_of(-1 - lane, list(whole), self._timeout)
             self._lanes[lane] = group, ThreadPoolExecutor(1, f"riffle-lane-{lane}")
+        factored = [
+            (-1 - e.lane, tuple(e.group))
+            for program in programs
+            for e in program.exchanges
+            if is_factor(e)
+        ]
+        for lane, members in dict.fromkeys(factored):
+            self._groups[lane, members] = self._engine.group_of(lane, list(members), self._timeout)
 
     def plan(self, flight: Flight) -> None:
         self._step = flight.step
@@ -207,7 +227,8 @@ class ProcessGroupExchanger(TensorMemory):
             self._started.discard(key)
             planned = self._flights.pop(key)
             for earlier in planned.after:  # it starts from what nobody has waited for
-                if earlier in self._under_way:
+                # A right factor's thread has exchanged the left one before it.
+                if earlier in self._under_way and planned.exchange.low_rank.factor != "right":
                     self._wait(planned, self._under_way[earlier])
                     waited = time.monotonic() - began
             with self._named(planned):
@@ -235,11 +256,31 @@ class ProcessGroupExchanger(TensorMemory):
 
         return Background(thread.submit(run))
 
+    def _issue_factor(self, flight: Flight) -> Background:
+        exchange = flight.exchange
+        _, thread = self._lanes[exchange.lane]
+        tensors = [self.tensor(data) for data in flight.data]
+        group = self._groups[-1 - exchange.lane, tuple(exchange.group)]
+        call = Call(self._engine, group, exchange.group, flight.id, tensors)
+        timeout = self._timeout if self._device.type == "cpu" else None
+        factored = [
+            Factored(*(self.tensor(view) for view in views), rank)
+            for *views, rank in flight.factored
+        ]
+        whole = [(self.tensor(values), self.tensor(to)) for values, to in flight.whole]
+
+        def run() -> tuple[int, float]:
+            return run_low_rank(call, exchange, factored, whole, timeout), time.monotonic()
+
+        return Background(thread.submit(run))
+
     def _optional(self, view: TensorView) -> torch.Tensor | None:
         return self.tensor(view) if view[0] else None
 
     @torch.no_grad()
     def _issue(self, flight: Flight) -> Operation | Background:
+        if is_factor(flight.exchange):
+            return self._issue_factor(flight)
         if flight.exchange.wire != "f32":
             return self._issue_rounded(flight)
         exchange, members = flight.exchange, flight.exchange.group

@@ -8,7 +8,7 @@ gradients were left alone between backward and step.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -97,7 +97,12 @@ class Steps(Session):
         tensors = [*self._parameters, *self._buffers]
         return tensors[0].device if tensors else torch.device("cpu")
 
-    def _make_core(self, strategy: _core.ChosenStrategy, **options: Any) -> _core.Session:
+    def _make_core(
+        self,
+        strategy: _core.ChosenStrategy,
+        first_q: Mapping[str, torch.Tensor] | None = None,
+        **options: Any,
+    ) -> _core.Session:
         named, buffers = trained(self.model), float_buffers(self.model)
         by: Any = self._engine
         on_host = not isinstance(by, C10d)
@@ -112,6 +117,8 @@ class Steps(Session):
             [describe(name, p, on_host) for name, p in named],
             buffers=[describe(name, b, on_host) for name, b in buffers],
             name=type(self.model).__name__,
+            shapes=[list(p.shape) for _, p in named],
+            first_q={name: q.flatten().tolist() for name, q in (first_q or {}).items()},
             **options,
         )
         if options.get("resume") is None:

@@ -1,7 +1,7 @@
 """`riffle.sync`: the one call that makes a training loop distributed."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -93,6 +93,7 @@ def sync(
     record: bool = False,
     timeout: float = 600.0,
     failure_timeout: float | None = None,
+    first_q: Mapping[str, torch.Tensor] | None = None,
 ) -> Session:
     """Trains `model` on all workers of the job: the loop in the `with` block stays as it was.
 
@@ -123,6 +124,8 @@ def sync(
     timeout: seconds that any wait may take.
     failure_timeout: seconds that a worker may be silent before it counts as failed, where `engine`
         is not given; default: RIFFLE_FAILURE_TIMEOUT, else 10.
+    first_q: with powersgd, Q of the first factors by name of the parameter, columns x rank, instead
+        of drawn numbers; to compare with another program. Rank 0's are taken.
     """
     optimizers = list(optimizer) if isinstance(optimizer, Sequence) else [optimizer]
     if isinstance(cluster, str):
@@ -161,4 +164,5 @@ def sync(
         record=record,
         timeout=timeout,
         compute_threads=torch.get_num_threads(),
+        first_q=first_q,
     )

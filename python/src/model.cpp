@@ -27,12 +27,16 @@ Trace make_trace(std::vector<Layer> layers, std::string model, const std::string
 
 void bind_trace(py::module_& module) {
   py::class_<Layer>(module, "Layer", "A unit whose gradient becomes ready at once.")
-      .def(py::init([](std::string name, std::int64_t elements, double forward, double backward) {
-             return Layer{std::move(name), elements, Seconds(forward), Seconds(backward)};
+      .def(py::init([](std::string name, std::int64_t elements, double forward, double backward,
+                       std::vector<std::int64_t> shape) {
+             return Layer{std::move(name), elements, Seconds(forward), Seconds(backward),
+                          std::move(shape)};
            }),
-           "name"_a, "elements"_a, "forward"_a = 0.0, "backward"_a = 0.0)
+           "name"_a, "elements"_a, "forward"_a = 0.0, "backward"_a = 0.0,
+           "shape"_a = std::vector<std::int64_t>{})
       .def_readonly("name", &Layer::name)
       .def_readonly("elements", &Layer::elements)
+      .def_readonly("shape", &Layer::shape)
       .def_property_readonly("forward", [](const Layer& self) { return self.forward.count(); })
       .def_property_readonly("backward", [](const Layer& self) { return self.backward.count(); })
       .def("__eq__", [](const Layer& self, const Layer& other) { return self == other; });

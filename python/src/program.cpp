@@ -48,7 +48,7 @@ Exchange make_exchange(int bucket, std::vector<Rank> group, const std::string& p
                        std::vector<double> weights, std::vector<double> scales,
                        const std::string& collective, int shift, int ahead,
                        const std::string& algorithm, int lane, const std::string& start, Due due,
-                       Merge merge, const std::string& wire, bool feedback) {
+                       Merge merge, const std::string& wire, bool feedback, LowRank low_rank) {
   return {.bucket = bucket,
           .payload = parse_payload(payload),
           .group = Group(std::move(group)),
@@ -63,7 +63,19 @@ Exchange make_exchange(int bucket, std::vector<Rank> group, const std::string& p
           .due = due,
           .merge = merge,
           .wire = parse_wire(wire, "wire"),
-          .feedback = feedback};
+          .feedback = feedback,
+          .low_rank = low_rank};
+}
+
+void bind_low_rank(py::module_& module) {
+  py::class_<LowRank>(module, "LowRank", "Which factor of gradients travels, and its rank.")
+      .def(py::init([](const std::string& factor, int rank) {
+             return LowRank{parse_factor(factor), rank};
+           }),
+           "factor"_a, "rank"_a)
+      .def_property_readonly("factor", [](const LowRank& self) { return name_of(self.factor); })
+      .def_readonly("rank", &LowRank::rank)
+      .def("__eq__", [](const LowRank& self, const LowRank& other) { return self == other; });
 }
 
 void bind_exchange(py::module_& module) {
@@ -72,7 +84,7 @@ void bind_exchange(py::module_& module) {
            "weights"_a = std::vector<double>{}, "scales"_a = std::vector<double>{},
            "collective"_a = "all_reduce", "shift"_a = 0, "ahead"_a = -1, "algorithm"_a = "auto",
            "lane"_a = 0, "start"_a = "bucket_ready", "due"_a = Due{}, "merge"_a = Merge{},
-           "wire"_a = "f32", "feedback"_a = true)
+           "wire"_a = "f32", "feedback"_a = true, "low_rank"_a = LowRank{})
       .def_readonly("bucket", &Exchange::bucket)
       .def_property_readonly("group", [](const Exchange& self) { return self.group.ranks(); })
       .def_property_readonly("payload", [](const Exchange& self) { return name_of(self.payload); })
@@ -90,6 +102,7 @@ void bind_exchange(py::module_& module) {
       .def_readonly("merge", &Exchange::merge)
       .def_property_readonly("wire", [](const Exchange& self) { return name_of(self.wire); })
       .def_readonly("feedback", &Exchange::feedback)
+      .def_readonly("low_rank", &Exchange::low_rank)
       .def("__eq__", [](const Exchange& self, const Exchange& other) { return self == other; })
       .def("__repr__", [](const Exchange& self) { return "<" + print(self) + ">"; });
 }
@@ -99,6 +112,7 @@ void bind_exchange(py::module_& module) {
 void bind_program(py::module_& module) {
   bind_due(module);
   bind_merge(module);
+  bind_low_rank(module);
   bind_exchange(module);
   py::class_<Program>(module, "Program", "The exchanges of one step, in issue order.")
       .def(py::init([](std::vector<Exchange> exchanges) { return Program{std::move(exchanges)}; }),

@@ -242,11 +242,28 @@ void bind_flight(py::module_& module) {
                              })
       .def_property_readonly("exchange", [](const Flight& self) { return self.exchange; })
       .def_property_readonly("data", [](const Flight& self) { return list_of(self.data); })
-      .def_property_readonly("rounded", [](const Flight& self) {
+      .def_property_readonly(
+          "rounded",
+          [](const Flight& self) {
+            py::list all;
+            for (const runtime::Rounded& each : self.rounded)
+              all.append(py::make_tuple(tuple_of(each.lost), tuple_of(each.reference), each.moves,
+                                        each.exact));
+            return all;
+          })
+      .def_property_readonly(
+          "factored",
+          [](const Flight& self) {
+            py::list all;
+            for (const runtime::Factored& each : self.factored)
+              all.append(py::make_tuple(tuple_of(each.matrix), tuple_of(each.lost),
+                                        tuple_of(each.left), tuple_of(each.right), each.rank));
+            return all;
+          })
+      .def_property_readonly("whole", [](const Flight& self) {
         py::list all;
-        for (const runtime::Rounded& each : self.rounded)
-          all.append(py::make_tuple(tuple_of(each.lost), tuple_of(each.reference), each.moves,
-                                    each.exact));
+        for (const auto& [values, travelling] : self.whole)
+          all.append(py::make_tuple(tuple_of(values), tuple_of(travelling)));
         return all;
       });
 }

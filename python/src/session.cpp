@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <map>
+
 #include "bindings.h"
 #include "engine_handle.h"
 #include "python_exchanger.h"
@@ -51,6 +54,18 @@ std::vector<TensorSpec> tensors(const std::vector<PythonTensor>& from) {
   return specs;
 }
 
+// Of matrices: their shapes, and the first Q of their factors, by name.
+void add_shapes(std::vector<TensorSpec>& parameters,
+                const std::vector<std::vector<std::int64_t>>& shapes,
+                const std::map<std::string, std::vector<double>>& first_q) {
+  for (std::size_t i = 0; i < shapes.size(); ++i) parameters.at(i).shape = shapes[i];
+  for (const auto& [name, values] : first_q) {
+    const auto found = std::ranges::find(parameters, name, &TensorSpec::name);
+    if (found == parameters.end()) usage_error("first_q: the model trains no {}", name);
+    found->first_q = values;
+  }
+}
+
 OverlapMode parse_overlap(const std::string& word) {
   if (word == "full") return OverlapMode::full;
   if (word == "watched") return OverlapMode::watched;
@@ -65,7 +80,9 @@ std::shared_ptr<SessionHandle> make_session(
     const std::string& name, std::optional<Cluster> cluster, std::optional<Trace> trace,
     std::optional<Plan> plan, bool profile, bool measure_network, bool sense, int sense_window,
     bool broadcast, const std::optional<std::string>& resume, const std::string& overlap,
-    bool record, double timeout, int compute_threads) {
+    bool record, double timeout, int compute_threads,
+    const std::vector<std::vector<std::int64_t>>& shapes,
+    const std::map<std::string, std::vector<double>>& first_q) {
   SessionOptions options;
   options.cluster = std::move(cluster);
   options.trace = std::move(trace);
@@ -81,8 +98,8 @@ std::shared_ptr<SessionHandle> make_session(
   options.timeout = Seconds(timeout);
   options.compute_threads = compute_threads;
   options.overlap = parse_overlap(overlap);
-  const ModelSpec model{
-      .parameters = tensors(parameters), .buffers = tensors(buffers), .name = name};
+  ModelSpec model{.parameters = tensors(parameters), .buffers = tensors(buffers), .name = name};
+  add_shapes(model.parameters, shapes, first_q);
   if (!py::isinstance<EngineHandle>(engine)) {
     auto exchanger = python_exchanger(engine);
     const py::gil_scoped_release unlocked;
@@ -281,7 +298,8 @@ void bind_session(py::module_& module) {
               "profile"_a = false, "measure_network"_a = true, "sense"_a = true,
               "sense_window"_a = 20, "broadcast"_a = true, "resume"_a = py::none(),
               "overlap"_a = "full", "record"_a = false, "timeout"_a = 600.0,
-              "compute_threads"_a = 1);
+              "compute_threads"_a = 1, "shapes"_a = std::vector<std::vector<std::int64_t>>{},
+              "first_q"_a = std::map<std::string, std::vector<double>>{});
   bind_layout(session);
   bind_step(session);
   bind_whole_model(session);

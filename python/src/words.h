@@ -35,4 +35,9 @@ inline Start parse_start(std::string_view text) {
                     std::array{bucket_ready, bucket_stepped, backward_done, step_done});
 }
 
+inline LowRank::Factor parse_factor(std::string_view text) {
+  using enum LowRank::Factor;
+  return parse_word(text, "factor", std::array{none, left, right});
+}
+
 }  // namespace riffle::python

@@ -76,12 +76,13 @@ class Programs {
       : strategy_(strategy),
         world_(world),
         buckets_(buckets),
-        periodic_(strategy.traits_with(world, buckets).period > 0),
+        traits_(strategy.traits_with(world, buckets)),
         kept_(schedule::programs_of(strategy, world, buckets)) {}
 
-  [[nodiscard]] bool outer() const { return schedule::needs_of(kept_).outer; }
+  [[nodiscard]] schedule::Needs needs() const { return schedule::needs_of(kept_); }
   const Program& at(Step step) {
-    if (periodic_) return kept_[static_cast<std::size_t>(step) % kept_.size()];
+    if (traits_.period > 0 && step >= traits_.warm_up)
+      return kept_[static_cast<std::size_t>(step - traits_.warm_up) % kept_.size()];
     return drawn_ = schedule::program_of(strategy_, step, world_, buckets_);
   }
 
@@ -89,7 +90,7 @@ class Programs {
   const Strategy& strategy_;
   const World& world_;
   const BucketPlan& buckets_;
-  bool periodic_;
+  Traits traits_;
   std::vector<Program> kept_;
   Program drawn_;
 };
@@ -108,9 +109,17 @@ Convergence converge(LearningProblem& problem, const World& world, const Trace& 
   const CostModel cost(world.cluster);
   const BucketPlan buckets = strategy->buckets(trace, cost, world);
   Programs programs(*strategy.strategy, world, buckets);
+  const schedule::Needs needs = programs.needs();
   const std::vector<double> start = problem.start();
   Workers workers(world.size(), start, convergence::columns_of(buckets, trace, start.size()),
-                  programs.outer(), options, slow_of(world));
+                  needs.outer, options, slow_of(world));
+  if (needs.rank > 0) {
+    if (trace.layers != problem.trace().layers)
+      usage_error(
+          "{}: the factors of {} are of its own matrices, not of the problem's; leave --trace out",
+          strategy.spec, trace.model);
+    workers.set_factors(convergence::placed_matrices(trace, needs.rank));
+  }
   Convergence result{.strategy = strategy.spec,
                      .problem = problem.describe(),
                      .workers = world.size(),

@@ -1,7 +1,7 @@
 // One exchange under way, and what it does to the rows of its members.
 #pragma once
 
-#include "converge/matrix.h"
+#include "converge/low_rank.h"
 #include "riffle/program.h"
 #include "schedule/points.h"
 
@@ -19,6 +19,8 @@ class Flight {
   Flight(const Exchange& exchange, Step step, std::vector<std::size_t> rows, Columns bucket);
 
   [[nodiscard]] const Exchange& exchange() const { return exchange_; }
+  [[nodiscard]] Columns bucket() const { return bucket_; }
+  [[nodiscard]] Members members() const { return {rows_, weights_}; }
   [[nodiscard]] schedule::Moment taken() const { return taken_; }
   [[nodiscard]] schedule::Moment due() const { return due_; }
 

@@ -46,6 +46,11 @@ Mixer::Mixer(std::vector<Columns> buckets, Group ranks, Values values, bool oute
         {*values_.weights, Matrix(values_.weights->rows(), values_.weights->columns())});
 }
 
+void Mixer::set_factors(std::vector<PlacedMatrix> matrices) {
+  low_rank_ = LowRankGradients(std::move(matrices), values_.gradients->rows(),
+                               values_.gradients->columns());
+}
+
 void Mixer::begin(Step step, const Program& program) {
   std::ranges::fill(postpones_, 0);
   for (const Exchange& exchange : program.exchanges) {
@@ -78,6 +83,14 @@ void Mixer::finish() {
 }
 
 void Mixer::merge(Flight& flight) {
+  switch (flight.exchange().low_rank.factor) {
+    case LowRank::Factor::left:
+      return low_rank_.average_rest(flight.bucket(), flight.members(), *values_.gradients);
+    case LowRank::Factor::right:
+      return low_rank_.average_matrices(flight.bucket(), flight.members(), *values_.gradients);
+    case LowRank::Factor::none:
+      break;
+  }
   flight.merge(matrices(flight.exchange().payload), outer_.empty() ? nullptr : &outer_.front());
 }
 

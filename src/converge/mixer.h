@@ -22,6 +22,9 @@ class Mixer {
   // an outer optimizer; it begins with the weights as they are now.
   Mixer(std::vector<Columns> buckets, Group ranks, Values values, bool outer);
 
+  // Gradients travel as these factors from now on; without, all of them travel whole.
+  void set_factors(std::vector<PlacedMatrix> matrices);
+
   // The exchanges of a step; UsageError for what no worker can run.
   void begin(Step step, const Program& program);
   // All workers reach the point: what is due is merged, then what starts is taken.
@@ -41,6 +44,7 @@ class Mixer {
   std::vector<char> postpones_;
   std::deque<Flight> flights_;  // in order of issue
   std::vector<Outer> outer_;    // at most one
+  LowRankGradients low_rank_;
 };
 
 }  // namespace riffle::convergence

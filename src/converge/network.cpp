@@ -48,9 +48,12 @@ class Network : public LearningProblem {
                 .source = "made up"};
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const LayerPlace& layer = layers_[i];
-      trace.layers.push_back({fmt::format("weight{}", i),
-                              static_cast<std::int64_t>(layer.inputs * layer.outputs),
-                              Seconds(1e-3), Seconds(2e-3)});
+      trace.layers.push_back(
+          {fmt::format("weight{}", i),
+           static_cast<std::int64_t>(layer.inputs * layer.outputs),
+           Seconds(1e-3),
+           Seconds(2e-3),
+           {static_cast<std::int64_t>(layer.inputs), static_cast<std::int64_t>(layer.outputs)}});
       trace.layers.push_back({fmt::format("bias{}", i), static_cast<std::int64_t>(layer.outputs),
                               Seconds(1e-5), Seconds(1e-5)});
     }

@@ -31,7 +31,7 @@ class Rehearsal {
     periodic_ = traits.period > 0;
     const Step steps = periodic_ ? traits.period : std::max<Step>(kDraws, traits.round);
     for (Step step = 0; step < std::min(steps, kLongestPeriod); ++step)
-      programs_.push_back(made(step));
+      programs_.push_back(made(traits.warm_up + step));
   }
 
   [[nodiscard]] Step period() const { return static_cast<Step>(programs_.size()); }

@@ -19,6 +19,8 @@ class Workers {
   Workers(const Workers&) = delete;  // the mixer knows where the matrices are
   Workers& operator=(const Workers&) = delete;
 
+  void set_factors(std::vector<PlacedMatrix> matrices) { mixer_.set_factors(std::move(matrices)); }
+
   // From the forward of one step, after its merges, to that of the next. Gives the mean loss. Where
   // weights are served it is as many steps as there are workers, whoever makes them.
   double step(const Program& program, const Learn& learn);

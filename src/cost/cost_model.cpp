@@ -8,6 +8,18 @@
 namespace riffle {
 namespace {
 
+Bytes factor_bytes(const Bucket& bucket, const LowRank& low_rank) {
+  const bool left = low_rank.factor == LowRank::Factor::left;
+  Bytes size = left ? bucket.bytes : Bytes{};
+  for (const MatrixShape& matrix : bucket.matrices) {
+    const std::int64_t rank = rank_of_factors(matrix.rows, matrix.columns, low_rank.rank);
+    if (rank == 0) continue;
+    if (left) size = size - matrix.bytes;
+    size += Bytes{matrix.bytes.count / (left ? matrix.columns : matrix.rows) * rank};
+  }
+  return size;
+}
+
 // One switch, equal links, nothing measured: the closed form is exact.
 bool uniform(const Cluster& cluster, const Group& group) {
   if (!cluster.pairs.empty()) return false;
@@ -248,6 +260,12 @@ Traffic CostModel::traffic(const Exchange& exchange, Bytes size) const {
 Bytes payload_bytes(const Bucket& bucket, Payload payload) {
   if (payload == Payload::buffers) return bucket.buffers;
   return payload == Payload::state ? bucket.bytes * 2 : bucket.bytes;
+}
+
+Bytes exchanged_bytes(const Bucket& bucket, const Exchange& exchange, DType dtype) {
+  if (exchange.low_rank.factor != LowRank::Factor::none)
+    return factor_bytes(bucket, exchange.low_rank);
+  return wire_bytes(payload_bytes(bucket, exchange.payload), dtype, exchange.wire);
 }
 
 Bytes wire_bytes(Bytes size, DType dtype, Wire wire) {

@@ -43,9 +43,11 @@ std::optional<LabEnvironment> read_lab_environment() {
 }
 
 Trace shrunk(Trace trace, double shrink) {
-  for (Layer& layer : trace.layers)
+  for (Layer& layer : trace.layers) {
     layer.elements =
         std::max<std::int64_t>(1, std::llround(static_cast<double>(layer.elements) / shrink));
+    if (shrink != 1) layer.shape.clear();
+  }
   return trace;
 }
 

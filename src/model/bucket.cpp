@@ -2,9 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <ranges>
+
 #include "riffle/error.h"
 
 namespace riffle {
+
+std::optional<MatrixShape> matrix_of(const std::vector<std::int64_t>& shape, DType dtype) {
+  if (shape.size() < 2) return std::nullopt;
+  MatrixShape matrix{.rows = shape.front(), .columns = 1};
+  for (const std::int64_t size : shape | std::views::drop(1)) matrix.columns *= size;
+  matrix.bytes = size_of(dtype) * (matrix.rows * matrix.columns);
+  return matrix;
+}
 
 BucketPlan make_buckets(const Trace& trace, const std::vector<int>& layers_each) {
   BucketPlan plan;
@@ -17,6 +27,8 @@ BucketPlan make_buckets(const Trace& trace, const std::vector<int>& layers_each)
       const Layer& layer = trace.layers[i];
       bucket.bytes += trace.bytes(layer);
       bucket.compute += layer.forward + layer.backward;
+      if (const auto matrix = matrix_of(layer.shape, trace.dtype))
+        bucket.matrices.push_back(*matrix);
     }
     plan.push_back(bucket);
     end = bucket.first;

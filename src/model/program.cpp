@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/json.h"
@@ -22,6 +23,7 @@ constexpr std::array<std::string_view, 4> kStarts{"bucket_ready", "bucket_steppe
 constexpr std::array<std::string_view, 3> kDuePoints{"before_step", "after_step", "before_forward"};
 constexpr std::array<std::string_view, 4> kMerges{"replace", "mix", "correct", "outer"};
 constexpr std::array<std::string_view, 4> kWires{"f32", "bf16", "f16", "int8"};
+constexpr std::array<std::string_view, 3> kFactors{"none", "left", "right"};
 
 template <typename Enum, std::size_t n>
 Enum parse_enum(const std::array<std::string_view, n>& names, std::string_view text,
@@ -117,6 +119,11 @@ Exchange read_exchange(const JsonReader& reader) {
   exchange.merge = read_merge(reader.at("merge"));
   exchange.wire = read_enum<Wire>(kWires, reader, "wire");
   if (reader.has("feedback")) exchange.feedback = reader.at("feedback").boolean();
+  if (reader.has("low_rank")) {
+    const JsonReader low_rank = reader.at("low_rank");
+    exchange.low_rank = {read_enum<LowRank::Factor>(kFactors, low_rank, "factor"),
+                         static_cast<int>(low_rank.at("rank").integer(1, 1 << 30))};
+  }
   return exchange;
 }
 
@@ -140,8 +147,16 @@ std::string_view name_of(Merge::Kind kind) {
 std::string_view name_of(Wire wire) {
   return kWires.at(static_cast<std::size_t>(wire));
 }
+std::string_view name_of(LowRank::Factor factor) {
+  return kFactors.at(static_cast<std::size_t>(factor));
+}
 Wire parse_wire(std::string_view text, std::string_view what) {
   return parse_enum<Wire>(kWires, text, "wire", what);
+}
+
+int rank_of_factors(std::int64_t rows, std::int64_t columns, int rank) {
+  const std::int64_t most = std::min<std::int64_t>({rows, columns, rank});
+  return 2 * (rows + columns) * most < rows * columns ? static_cast<int>(most) : 0;
 }
 
 std::string print(const Exchange& exchange) {
@@ -161,6 +176,9 @@ std::string print(const Exchange& exchange) {
   if (exchange.lane != 0) text += fmt::format(", lane {}", exchange.lane);
   if (exchange.wire != Wire::f32) text += fmt::format(", wire {}", name_of(exchange.wire));
   if (!exchange.feedback) text += " without feedback";
+  if (exchange.low_rank != LowRank{})
+    text += fmt::format(", {} factor of rank {}", name_of(exchange.low_rank.factor),
+                        exchange.low_rank.rank);
   return text;
 }
 
@@ -188,6 +206,9 @@ std::string to_json(const Program& program) {
     entry["merge"] = merge_json(exchange.merge);
     entry["wire"] = name_of(exchange.wire);
     if (!exchange.feedback) entry["feedback"] = false;
+    if (exchange.low_rank != LowRank{})
+      entry["low_rank"] =
+          Json{{"factor", name_of(exchange.low_rank.factor)}, {"rank", exchange.low_rank.rank}};
     json["exchanges"].push_back(std::move(entry));
   }
   return json.dump(1) + "\n";

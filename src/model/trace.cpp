@@ -1,6 +1,7 @@
 #include "riffle/trace.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
@@ -17,6 +18,26 @@ constexpr int kTraceVersion = 1;
 constexpr std::array<std::string_view, 9> kDTypes{"f32", "f64", "f16", "bf16", "u8",
                                                   "i8",  "i16", "i32", "i64"};
 constexpr std::span kTraceDTypes = std::span(kDTypes).first<4>();
+
+void check_shape(const Layer& layer, const std::string& where) {
+  std::int64_t left = layer.elements;
+  for (const std::int64_t size : layer.shape) {
+    if (size < 1) usage_error("{}: {} must be at least 1", where, size);
+    left /= size;
+  }
+  if (left < 1)
+    usage_error("{}: {} has more elements than the layer, {}", where, fmt::join(layer.shape, " x "),
+                layer.elements);
+}
+
+std::vector<std::int64_t> read_shape(const JsonReader& layer) {
+  std::vector<std::int64_t> shape;
+  if (!layer.has("shape")) return shape;
+  const JsonReader sizes = layer.at("shape");
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    shape.push_back(sizes.at(i).integer(1, kMostWhole));
+  return shape;
+}
 
 }  // namespace
 
@@ -92,6 +113,7 @@ void validate(const Trace& trace, std::string_view source) {
       usage_error("{}: layers[{}].elements: {} must be from 1 to 2^53 in all", source, i,
                   layer.elements);
     sum += layer.elements;
+    check_shape(layer, fmt::format("{}: layers[{}].shape", source, i));
     check_time(layer.forward, fmt::format("layers[{}].forward", i));
     check_time(layer.backward, fmt::format("layers[{}].backward", i));
   }
@@ -107,7 +129,7 @@ std::vector<Layer> fold_nodes(const std::vector<TraceNode>& nodes) {
   for (const TraceNode& node : nodes) {
     if (node.elements > 0) {
       layers.push_back({node.name, node.elements, node.forward + forward_waiting,
-                        node.backward + backward_waiting});
+                        node.backward + backward_waiting, node.shape});
       forward_waiting = backward_waiting = Seconds{};
       continue;
     }
@@ -139,11 +161,13 @@ std::string to_json(const Trace& trace) {
   if (trace.optimizer_step.count() > 0) json["optimizer_step"] = trace.optimizer_step.count();
   if (!trace.source.empty()) json["source"] = trace.source;
   json["layers"] = Json::array();
-  for (const Layer& layer : trace.layers)
+  for (const Layer& layer : trace.layers) {
     json["layers"].push_back(Json{{"name", layer.name},
                                   {"elements", layer.elements},
                                   {"forward", layer.forward.count()},
                                   {"backward", layer.backward.count()}});
+    if (!layer.shape.empty()) json["layers"].back()["shape"] = layer.shape;
+  }
   return json.dump(1) + "\n";
 }
 
@@ -162,7 +186,8 @@ Trace trace_from_json(std::string_view text, std::string_view source) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const JsonReader layer = layers.at(i);
     nodes.push_back({layer.at("name").text(), layer.at("elements").integer(0, kMostWhole),
-                     layer.at("forward").seconds(), layer.at("backward").seconds()});
+                     layer.at("forward").seconds(), layer.at("backward").seconds(),
+                     read_shape(layer)});
   }
   trace.layers = fold_nodes(nodes);
   validate(trace, source);

@@ -139,7 +139,8 @@ Length length_of(const Setting& setting, const Traits& traits) {
                      : traits.period > 0 ? traits.period
                                          : traits.round;
   if (!setting.head.task.empty()) return {period, least_warm_up, whole(setting.steps, period)};
-  return {period, whole(std::max<Step>(least_warm_up, 2 * traits.staleness + 1), period),
+  return {period,
+          traits.warm_up + whole(std::max<Step>(least_warm_up, 2 * traits.staleness + 1), period),
           whole(setting.steps, period)};
 }
 

@@ -50,11 +50,13 @@ std::optional<std::vector<Groups>> groups_of(const Contender& contender, const T
   const World world = world_of(cluster);
   const NamedStrategy& strategy = *contender.strategy;
   const BucketPlan buckets = strategy->buckets(trace, CostModel(cluster), world);
-  const int period = strategy->traits_with(world, buckets).period;
+  const Traits traits = strategy->traits_with(world, buckets);
+  const int period = traits.period;
   std::vector<Groups> steps;
   for (Step step = 0; step < (period == 0 ? most_steps : std::min(period, most_steps)); ++step) {
     Groups& groups = steps.emplace_back();
-    for (const Exchange& exchange : strategy->program(step, world, buckets).exchanges) {
+    for (const Exchange& exchange :
+         strategy->program(traits.warm_up + step, world, buckets).exchanges) {
       if (exchange.bucket != 0 || exchange.group.size() < 2) continue;
       if (std::ranges::find(groups, exchange.group.ranks()) == groups.end())
         groups.push_back(exchange.group.ranks());

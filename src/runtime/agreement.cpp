@@ -1,6 +1,7 @@
 #include "runtime/agreement.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <thread>
@@ -59,7 +60,8 @@ Json choices(Exchanger& exchanger, const ModelSpec& model, const SessionOptions&
     const Cluster cluster =
         options.cluster ? *options.cluster : exchanger.cluster(options.measure_network);
     chosen["cluster"] = to_json(cluster);
-    chosen["trace"] = to_json(options.trace ? *options.trace : modelled_trace(model));
+    chosen["trace"] =
+        to_json(options.trace ? with_shapes(*options.trace, model) : modelled_trace(model));
     chosen["layers_each"] = Json::array();
   }
   const bool told = options.cluster || options.trace;
@@ -79,7 +81,8 @@ void check_equal(Exchanger& exchanger, const std::string& text, std::string_view
 std::string fingerprint(const ModelSpec& model) {
   std::string text;
   for (const TensorSpec& each : model.parameters)
-    text += fmt::format("{} {} {}\n", each.name, each.elements, name_of(each.dtype));
+    text += fmt::format("{} {} {} {}\n", each.name, each.elements, name_of(each.dtype),
+                        fmt::join(each.shape, "x"));
   for (const TensorSpec& each : model.buffers)
     text += fmt::format("buffer {} {} {}\n", each.name, each.elements, name_of(each.dtype));
   return text;
@@ -106,7 +109,15 @@ Trace modelled_trace(const ModelSpec& model) {
   for (const TensorSpec& each : model.parameters) {
     const std::int64_t bytes = each.elements * size_of(each.dtype).count;
     const Seconds backward = kPerLayer + kPerElement * static_cast<double>(each.elements);
-    trace.layers.push_back({each.name, (bytes + unit - 1) / unit, backward / 2, backward});
+    trace.layers.push_back({each.name, (bytes + unit - 1) / unit, backward / 2, backward, {}});
+  }
+  return with_shapes(std::move(trace), model);
+}
+
+Trace with_shapes(Trace trace, const ModelSpec& model) {
+  for (std::size_t i = 0; i < std::min(trace.layers.size(), model.parameters.size()); ++i) {
+    const bool same = trace.layers[i].elements == model.parameters[i].elements;
+    if (same && trace.layers[i].shape.empty()) trace.layers[i].shape = model.parameters[i].shape;
   }
   return trace;
 }

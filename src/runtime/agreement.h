@@ -40,6 +40,8 @@ void check_rounding(const ModelSpec& model, const schedule::Needs& needs);
 
 // A layer per parameter, with times modelled from the sizes.
 Trace modelled_trace(const ModelSpec& model);
+// Layers without a shape take that of their parameter.
+Trace with_shapes(Trace trace, const ModelSpec& model);
 
 // Text that two ranks have in common exactly when their models are alike.
 std::string fingerprint(const ModelSpec& model);

@@ -9,7 +9,7 @@
 namespace riffle::runtime {
 namespace {
 
-constexpr int kVersion = 5;
+constexpr int kVersion = 6;
 constexpr std::string_view kSource = "session state";
 
 struct Split {

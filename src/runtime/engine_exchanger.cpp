@@ -3,6 +3,7 @@
 #include "collective/choice.h"
 #include "measure/network.h"
 #include "riffle/error.h"
+#include "runtime/low_rank.h"
 #include "runtime/rounding.h"
 
 namespace riffle::runtime {
@@ -67,6 +68,10 @@ void EngineExchanger::run(Flight& flight) {
                             .bucket = exchange.bucket,
                             .step = flight.id.step};
   if (exchange.algorithm == Algorithm::two_level) options.racks = racks_;
+  if (exchange.low_rank != LowRank{})
+    return run_low_rank(flight, [&] {
+      for (const TensorView& data : flight.data) run(exchange, data, options);
+    });
   for (std::size_t i = 0; i < flight.data.size(); ++i) {
     if (flight.rounded.empty())
       run(exchange, flight.data[i], options);

@@ -16,6 +16,17 @@ struct Rounded {
   std::size_t exact = 0;   // elements at the end that are not rounded
 };
 
+// A matrix of a gradient and its factors, as codec/low_rank.h has them.
+struct Factored {
+  TensorView matrix;
+  TensorView lost;
+  TensorView left;
+  TensorView right;
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::size_t rank = 0;
+};
+
 struct Flight : schedule::Flight {
   enum class Stage {
     planned,  // its start has not been reached
@@ -39,6 +50,10 @@ struct Flight : schedule::Flight {
   Flat lost{};  // of weights; an outer step needs it when it is merged
   // Of what is served: the values as the owners last gave them, part by part.
   std::vector<TensorView> answered{};
+  // Where factors travel (program.h, LowRank): those of the bucket; and, with the left ones, what
+  // travels whole: where it lies in the gradient, and among what travels.
+  std::vector<Factored> factored{};
+  std::vector<std::pair<TensorView, TensorView>> whole{};
 };
 using FlightPtr = std::shared_ptr<Flight>;
 

@@ -5,20 +5,17 @@
 #include "riffle/error.h"
 
 namespace riffle::runtime {
-namespace {
 
-Place append(Parts& parts, int bucket, const TensorSpec& tensor) {
-  auto part = std::ranges::find(parts, tensor.dtype, &Part::dtype);
-  if (part == parts.end()) part = parts.insert(parts.end(), {.dtype = tensor.dtype});
+Place append(Parts& parts, int bucket, DType dtype, std::int64_t count) {
+  auto part = std::ranges::find(parts, dtype, &Part::dtype);
+  if (part == parts.end()) part = parts.insert(parts.end(), {.dtype = dtype});
   const Place place{.bucket = bucket,
                     .part = static_cast<int>(part - parts.begin()),
                     .offset = part->count,
-                    .count = static_cast<std::size_t>(tensor.elements)};
+                    .count = static_cast<std::size_t>(count)};
   part->count = aligned(part->count + place.count, part->dtype);
   return place;
 }
-
-}  // namespace
 
 Layout::Layout(const ModelSpec& model, BucketPlan plan)
     : buckets(std::move(plan)),
@@ -34,8 +31,8 @@ Layout::Layout(const ModelSpec& model, BucketPlan plan)
     for (int p = buckets[b].first; p <= buckets[b].last; ++p) {
       const TensorSpec& parameter = model.parameters.at(p);
       bucket_of[p] = id;
-      weights[p] = append(weight_parts[b], id, parameter);
-      gradients[p] = append(gradient_parts[b], id, parameter);
+      weights[p] = append(weight_parts[b], id, parameter.dtype, parameter.elements);
+      gradients[p] = append(gradient_parts[b], id, parameter.dtype, parameter.elements);
     }
     for (int p = buckets[b].first; p <= buckets[b].last; ++p)
       gradients[p].flag = gradient_parts[b][gradients[p].part].count++;
@@ -43,7 +40,7 @@ Layout::Layout(const ModelSpec& model, BucketPlan plan)
   Bucket& last = buckets.back();
   last.buffers = {};
   for (const TensorSpec& buffer : model.buffers) {
-    buffers.push_back(append(buffer_parts[last.id], last.id, buffer));
+    buffers.push_back(append(buffer_parts[last.id], last.id, buffer.dtype, buffer.elements));
     last.buffers += Bytes{buffer.elements * size_of(buffer.dtype).count};
   }
 }

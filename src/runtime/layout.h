@@ -10,6 +10,9 @@
 
 namespace riffle::runtime {
 
+// Room for so many values of one tensor, at the end of the part of their type.
+Place append(Parts& parts, int bucket, DType dtype, std::int64_t count);
+
 struct Layout {
   // Sets Bucket::buffers of the plan.
   Layout(const ModelSpec& model, BucketPlan plan);

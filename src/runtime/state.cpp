@@ -84,6 +84,7 @@ Session::State::State(std::unique_ptr<runtime::Exchanger> by, NamedStrategy stra
         "{} cannot run over a process group: its members make all operations in one order, and who "
         "serves must answer out of it; leave the process group out, or use ds-sync",
         running.strategy.spec);
+  if (agreed.world.size() > 1) runtime::check_factors(model, needs.rank);
   const bool senses = agreed.sensing_window > 0;
   exchanger->open({.session = agreed.session,
                    .programs = programs_of(this->strategy(), agreed.world, plan),
@@ -134,7 +135,7 @@ void Session::State::broadcast_model() {
 // `equal`: the weights of all ranks are.
 void Session::State::start_lasting(bool equal) {
   values.start_lasting();
-  if (equal || !(needs.rounds_weights || needs.serves)) return;
+  if ((equal || !(needs.rounds_weights || needs.serves)) && needs.rank == 0) return;
   for (const TensorView& each : values.shared()) exchanger->broadcast(each);
 }
 

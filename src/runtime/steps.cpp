@@ -26,8 +26,7 @@ void Steps::begin(Step step, const Program& program, const CostModel& cost, bool
        machine_.begin(step, program, static_cast<int>(buckets.size()), forward)) {
     const auto flight = std::make_shared<Flight>(std::move(planned));
     const Bytes size =
-        wire_bytes(payload_bytes(buckets[flight->exchange.bucket], flight->exchange.payload),
-                   DType::f32, flight->exchange.wire);
+        exchanged_bytes(buckets[flight->exchange.bucket], flight->exchange, DType::f32);
     flight->sent = Bytes{std::llround(cost.traffic(flight->exchange, size).bytes)};
     flight->exchange.algorithm = exchanger_.algorithm(cost, flight->exchange, size);
     for (const schedule::FlightId& id : flight->after) flight->awaited.push_back(flights_.at(id));

@@ -38,7 +38,8 @@ void Values::allocate() {
   make(gradients_, layout_.gradient_parts, needs_.gradients);
   make(weights_, layout_.weight_parts, needs_.weights);
   make(buffers_, layout_.buffer_parts, needs_.weights);
-  make(lost_, layout_.gradient_parts, needs_.rounds_gradients);
+  make(lost_, layout_.gradient_parts, needs_.rounds_gradients || needs_.rank > 0);
+  factors_ = GradientFactors(memory_, model_, layout_.buckets, needs_.rank);
   make(reference_, layout_.weight_parts, needs_.serves || needs_.keeps_reference);
   make(statistics_, layout_.buffer_parts, needs_.serves);
 }
@@ -169,6 +170,9 @@ void Values::snapshot(Flight& flight) {
     flight.data = flight.travelling.parts();
     return;
   }
+  if (exchange.low_rank != LowRank{})
+    return factors_.prepare(flight, layout_, gradients_.at(exchange.bucket),
+                            lost_.at(exchange.bucket));
   flight.parts = parts_of(exchange);
   flight.data = memory_of(exchange);
   if (exchange.wire != Wire::f32) prepare_rounding(flight);
@@ -286,6 +290,7 @@ void Values::start_lasting() {
   };
   begin_with(reference_, weights_);
   begin_with(statistics_, buffers_);
+  factors_.start(memory_, model_);
   outer_.clear();
   if (!needs_.outer) return;
   for (std::size_t b = 0; b < layout_.buckets.size(); ++b) {
@@ -305,6 +310,7 @@ std::vector<TensorView> Values::shared() const {
   for (const Flat& each : statistics_) add(each);
   for (const Outer& each : outer_)
     if (needs_.agrees) add(each.agreed);
+  for (const Flat& each : factors_.right()) add(each);
   return all;
 }
 
@@ -363,6 +369,7 @@ void Values::move_to(BucketPlan plan, const schedule::Needs& needs, bool gradien
   const auto old_buffers = std::exchange(buffers_, {});
   const auto old_lost = std::exchange(lost_, {});
   const auto old_reference = std::exchange(reference_, {});
+  const GradientFactors old_factors = std::exchange(factors_, {});
   pool_ = {};
   allocate();
   const auto move = [&](const auto& from, const auto& from_flats, const auto& to,
@@ -375,6 +382,7 @@ void Values::move_to(BucketPlan plan, const schedule::Needs& needs, bool gradien
   move(old.buffers, old_buffers, layout_.buffers, buffers_);
   move(old.weights, old_reference, layout_.weights, reference_);
   move(old.gradients, old_lost, layout_.gradients, lost_);
+  if (factors_.rank() == old_factors.rank()) factors_.take_over(memory_, old_factors);
   if (gradients_.empty()) return;
   move(old.gradients, old_gradients, layout_.gradients, gradients_);
   for (std::size_t p = 0; !old_gradients.empty() && p < model_.parameters.size(); ++p)

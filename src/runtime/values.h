@@ -3,8 +3,7 @@
 // what has arrived. One thread at a time.
 #pragma once
 
-#include "runtime/flight.h"
-#include "runtime/layout.h"
+#include "runtime/factors.h"
 #include "schedule/schedule.h"
 
 namespace riffle::runtime {
@@ -88,7 +87,8 @@ class Values {
   std::vector<Flat> weights_;
   std::vector<Flat> buffers_;
   std::vector<Outer> outer_;
-  std::vector<Flat> lost_;                      // of gradients that are rounded, by bucket
+  std::vector<Flat> lost_;  // of gradients that are rounded or factored, by bucket
+  GradientFactors factors_;
   std::vector<Flat> reference_;                 // of weights that are rounded or served, by bucket
   std::vector<Flat> statistics_;                // of buffers that are served: the last answers
   std::vector<std::vector<TensorView>> state_;  // of the optimizer, by parameter

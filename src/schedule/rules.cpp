@@ -23,6 +23,20 @@ std::string refusal_to_serve(const Exchange& exchange) {
   return {};
 }
 
+bool is_factor(const Exchange& exchange) {
+  return exchange.low_rank != LowRank{};
+}
+
+std::string refusal_of_low_rank(const Exchange& exchange) {
+  if (exchange.payload != Payload::gradient || exchange.collective != Collective::all_reduce)
+    return "only the all_reduce of a gradient has factors";
+  if (exchange.low_rank.factor == LowRank::Factor::none || exchange.low_rank.rank < 1)
+    return "a factor is left or right, of rank 1 or more";
+  if (exchange.wire != Wire::f32) return "factors are not rounded; use wire=f32";
+  if (!travels_in_place(exchange)) return "factors must replace the gradient before it is used";
+  return {};
+}
+
 }  // namespace
 
 Point point_of(Start start) {
@@ -127,7 +141,23 @@ std::string refusal(const Exchange& exchange) {
     return "half of an all_reduce must replace before the value is used";
   if (outer && overwrites(exchange) && !travels_in_place(exchange))
     return "an outer step without a local share is due before the next forward";
+  if (is_factor(exchange)) return refusal_of_low_rank(exchange);
   return {};
+}
+
+std::string refusal_of_factor(const Program& program, std::size_t index) {
+  using Factor = LowRank::Factor;
+  const Exchange& exchange = program.exchanges[index];
+  if (!is_factor(exchange)) return {};
+  const bool left = exchange.low_rank.factor == Factor::left;
+  Exchange other = exchange;
+  other.low_rank.factor = left ? Factor::right : Factor::left;
+  const auto pairs = [&](std::size_t i) {
+    return left == (i > index) && i != index && program.exchanges[i] == other;
+  };
+  for (std::size_t i = 0; i < program.exchanges.size(); ++i)
+    if (pairs(i)) return {};
+  return left ? "the right factor does not follow it" : "it does not follow the left factor";
 }
 
 std::string refusal(const Exchange& earlier, const Exchange& later) {

@@ -52,5 +52,7 @@ std::string refusal(const Exchange& exchange);
 // Why no worker can run `later` after an `earlier` one that it chains with in flight: the result of
 // that one is where the next looks for it only if it lies in the bucket's own memory.
 std::string refusal(const Exchange& earlier, const Exchange& later);
+// Why exchange number `index` cannot be run in this program: a factor travels without the other.
+std::string refusal_of_factor(const Program& program, std::size_t index);
 
 }  // namespace riffle::schedule

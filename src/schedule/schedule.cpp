@@ -1,5 +1,7 @@
 #include "schedule/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "riffle/error.h"
@@ -97,7 +99,7 @@ std::vector<Program> programs_of(const Strategy& strategy, const World& world,
   const Traits traits = strategy.traits_with(world, buckets);
   std::vector<Program> programs;
   for (Step step = 0; step < (traits.period > 0 ? traits.period : kDraws * traits.round); ++step)
-    programs.push_back(program_of(strategy, step, world, buckets));
+    programs.push_back(program_of(strategy, traits.warm_up + step, world, buckets));
   return programs;
 }
 
@@ -128,8 +130,10 @@ Needs needs_of(const std::vector<Program>& programs) {
     for (std::size_t i = 0; i < waits.size(); ++i)
       for (const int earlier : waits[i])
         refuse(program.exchanges[i], refusal(program.exchanges[earlier], program.exchanges[i]));
-    for (const Exchange& exchange : program.exchanges) {
+    for (std::size_t i = 0; i < program.exchanges.size(); ++i) {
+      const Exchange& exchange = program.exchanges[i];
       refuse(exchange, refusal(exchange));
+      refuse(exchange, refusal_of_factor(program, i));
       if (exchange.group.size() < 2) continue;
       needs.gradients |= exchange.payload == Payload::gradient;
       needs.weights |= exchange.payload == Payload::weight;
@@ -142,6 +146,10 @@ Needs needs_of(const std::vector<Program>& programs) {
       needs.per_bucket |= updates_by_bucket(exchange);
       needs.postpones |= postpones(exchange);
       needs.serves |= exchange.collective == Collective::serve;
+      const int rank = exchange.low_rank.rank;
+      if (rank > 0 && needs.rank > 0 && rank != needs.rank)
+        refuse(exchange, fmt::format("others have factors of rank {}", needs.rank));
+      needs.rank = std::max(needs.rank, rank);
       if (exchange.wire == Wire::f32) continue;
       needs.rounds_gradients |= exchange.payload == Payload::gradient;
       needs.rounds_weights |= exchange.payload == Payload::weight;

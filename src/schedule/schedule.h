@@ -19,8 +19,8 @@ Program program_of(const Strategy& strategy, Step step, const World& world,
 // complete before the update. The order of issue stays, so workers may differ in it.
 Program without_postponing(Program program);
 
-// Of all steps once: a period, or where groups are random and never repeat, a few draws, which
-// exchange the same kind of thing as all others.
+// Of all steps once: a period (after the warm-up), or where groups are random and never repeat, a
+// few draws, which exchange the same kind of thing as all others.
 std::vector<Program> programs_of(const Strategy& strategy, const World& world,
                                  const BucketPlan& buckets);
 
@@ -47,6 +47,7 @@ struct Needs {
   bool keeps_reference = false;   // which is not what an outer optimizer agreed on
   bool one_reference = false;     // and moves with every exchange of weights
   bool serves = false;            // somebody must answer while this worker computes
+  int rank = 0;                   // of the factors that gradients travel as; 0: they do not
 };
 // UsageError for an exchange that cannot be run.
 Needs needs_of(const std::vector<Program>& programs);

@@ -60,7 +60,8 @@ int lateness_of(const Ran& ran) {
   const Traits traits = ran.strategy.traits_with(ran.world, ran.buckets);
   int steps = traits.staleness;
   for (Step t = 0; t < (traits.period > 0 ? traits.period : kRandom * traits.round); ++t)
-    for (const Exchange& exchange : ran.strategy.program(t, ran.world, ran.buckets).exchanges)
+    for (const Exchange& exchange :
+         ran.strategy.program(traits.warm_up + t, ran.world, ran.buckets).exchanges)
       steps = std::max(steps, exchange.due.steps);
   return steps;
 }

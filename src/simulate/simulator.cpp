@@ -36,7 +36,7 @@ std::shared_ptr<const StepPlan> Simulator::plan_of(Step step) {
   const Step key = traits_.period > 0 ? at % traits_.period : at;
   auto found = plans_.find(key);
   if (found == plans_.end()) {
-    const Program program = schedule::program_of(strategy_, at, world_, buckets_);
+    const Program program = schedule::program_of(strategy_, traits_.warm_up + at, world_, buckets_);
     auto plan = std::make_shared<const StepPlan>(
         compile_step(program, buckets_, trace_.dtype, cost_, messages_));
     if (traits_.period == 0) plans_.clear();  // it does not come back

@@ -100,8 +100,7 @@ StepPlan compile_step(const Program& program, const BucketPlan& buckets, DType d
     if (schedule::postpones(exchange)) postpone(plan, exchange);
     if (exchange.group.size() < 2) continue;
     plan.lanes = std::max(plan.lanes, exchange.lane + 1);
-    const Bytes size =
-        wire_bytes(payload_bytes(buckets[exchange.bucket], exchange.payload), dtype, exchange.wire);
+    const Bytes size = exchanged_bytes(buckets[exchange.bucket], exchange, dtype);
     plan.exchanges.push_back(plan_exchange(exchange, size, cost, plans, plan));
   }
   assign_items(plan, cost.cluster().size());

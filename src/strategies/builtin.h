@@ -22,7 +22,8 @@
   X(slowmo)                          \
   X(noloco)                          \
   X(asp)                             \
-  X(ssp)
+  X(ssp)                             \
+  X(powersgd)
 
 namespace riffle::strategies {
 

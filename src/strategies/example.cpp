@@ -27,9 +27,14 @@ Cluster example_racks(int workers) {
 Trace example_trace() {
   Trace trace{.model = "example", .layers = {}, .source = "made for examples"};
   // Four layers as in a small convolutional net: sizes grow, times fall.
-  for (int i = 0; i < 4; ++i)
-    trace.layers.push_back({fmt::format("layer{}", i + 1), 250'000LL << (2 * i),
-                            milliseconds(8 - i), milliseconds(16 - 2 * i)});
+  for (int i = 0; i < 4; ++i) {
+    const std::int64_t side = 500LL << i;
+    trace.layers.push_back({fmt::format("layer{}", i + 1),
+                            side * side,
+                            milliseconds(8 - i),
+                            milliseconds(16 - 2 * i),
+                            {side, side}});
+  }
   return trace;
 }
 

@@ -39,9 +39,9 @@ Traffic sent_per_step(const NamedStrategy& strategy, const World& world, const T
   const int steps = traits.period > 0 ? traits.period : 32 * traits.round;
   Traffic sum;
   for (Step step = 0; step < steps; ++step)
-    for (const Exchange& exchange : strategy->program(step, world, buckets).exchanges) {
-      const Bytes size = wire_bytes(payload_bytes(buckets[exchange.bucket], exchange.payload),
-                                    trace.dtype, exchange.wire);
+    for (const Exchange& exchange :
+         strategy->program(traits.warm_up + step, world, buckets).exchanges) {
+      const Bytes size = exchanged_bytes(buckets[exchange.bucket], exchange, trace.dtype);
       const Traffic each = cost.traffic(exchange, size);
       sum.bytes += each.bytes * exchange.group.size();
       sum.messages += each.messages * exchange.group.size();

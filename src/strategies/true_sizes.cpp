@@ -16,6 +16,9 @@ class TrueSizes : public Strategy {
                                    const World& world) const override {
     if (trace.layers.size() != elements_.size())
       usage_error("{} true sizes for {} layers", elements_.size(), trace.layers.size());
+    const Traits traits = inner_->traits(world);
+    if (shrink_ != 1 && traits.mixed == Payload::gradient && !traits.exact)
+      usage_error("factors of gradients do not shrink with the model; use --shrink 1");
     Trace whole = trace;
     for (std::size_t i = 0; i < elements_.size(); ++i) whole.layers[i].elements = elements_[i];
     World wide = world;

@@ -1,5 +1,7 @@
 #include "torch/model.h"
 
+#include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include "riffle/error.h"
@@ -18,11 +20,22 @@ std::vector<Named> distinct(const Items& items) {
   return all;
 }
 
+// As it lies in memory: the dimension of the longest stride first.
+std::vector<std::int64_t> shape_of(const at::Tensor& tensor) {
+  if (tensor.is_contiguous()) return tensor.sizes().vec();
+  std::vector<std::int64_t> order(static_cast<std::size_t>(tensor.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [&](std::int64_t d) { return tensor.stride(d); });
+  std::ranges::transform(order, order.begin(), [&](std::int64_t d) { return tensor.size(d); });
+  return order;
+}
+
 TensorSpec spec_of(const Named& named) {
   // Strided views are made dense once; the model keeps its tensor.
   if (!is_dense(named.tensor)) named.tensor.set_data(named.tensor.detach().contiguous());
   const TensorView memory = tensor_view(named.tensor, named.name);
-  return {named.name, named.tensor.numel(), memory.dtype, memory.data};
+  return {named.name, named.tensor.numel(), memory.dtype, memory.data, shape_of(named.tensor)};
 }
 
 }  // namespace

@@ -39,5 +39,7 @@ void check_serving(const Schedule& schedule, Verification& result);
 
 // Sets rounding, where values travel rounded.
 void check_rounding(const Schedule& schedule, Verification& result);
+// Sets low_rank, where gradients travel as factors.
+void check_low_rank(const Schedule& schedule, Verification& result);
 
 }  // namespace riffle::verifier

@@ -33,6 +33,15 @@ std::string bad_numbers(const Exchange& exchange) {
   return {};
 }
 
+std::string bad_factor(const Program& program, const Exchange& exchange) {
+  if (exchange.low_rank == LowRank{}) return {};
+  std::string what = schedule::refusal(exchange);
+  if (what.empty())
+    what = schedule::refusal_of_factor(
+        program, static_cast<std::size_t>(&exchange - program.exchanges.data()));
+  return what;
+}
+
 std::string bad_times(const Instance& at) {
   const Exchange& exchange = *at.exchange;
   if (at.merged <= at.taken)
@@ -64,6 +73,7 @@ void check_form(const Schedule& schedule, std::vector<Problem>& problems) {
     for (const Exchange& exchange : schedule.at(step).exchanges) {
       const Instance at = instance(exchange, step);
       std::string what = bad_members(exchange, schedule.ranks);
+      if (what.empty()) what = bad_factor(schedule.at(step), exchange);
       if (what.empty() &&
           (exchange.bucket < 0 || exchange.bucket >= static_cast<int>(schedule.buckets.size())))
         what = fmt::format("there is no bucket {}", exchange.bucket);

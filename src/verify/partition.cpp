@@ -15,13 +15,14 @@ namespace riffle::verifier {
 namespace {
 
 // Exchanges at one position of a bucket's chain in one step.
-using Position = std::tuple<int, Payload, Collective, Moment, Moment>;
+using Position = std::tuple<int, Payload, Collective, LowRank::Factor, Moment, Moment>;
 
 void check_disjoint(const Schedule& schedule, Step step, std::vector<Problem>& problems) {
   std::map<Position, std::vector<Instance>> positions;
   for (const Exchange& exchange : schedule.at(step).exchanges) {
     const Instance at = instance(exchange, step);
-    positions[{exchange.bucket, exchange.payload, exchange.collective, at.taken, at.merged}]
+    positions[{exchange.bucket, exchange.payload, exchange.collective, exchange.low_rank.factor,
+               at.taken, at.merged}]
         .push_back(at);
   }
   std::vector<const Instance*> group_of(static_cast<std::size_t>(schedule.ranks.size()));

@@ -41,6 +41,8 @@ Json json_of(const Verification& verification) {
     json["serving"] = {{"ahead", proof->ahead < 0 ? Json() : Json(proof->ahead)},
                        {"workers", proof->workers},
                        {"orders", proof->orders}};
+  if (const auto& proof = verification.low_rank)
+    json["low_rank"] = {{"rank", proof->rank}, {"steps", proof->steps}, {"drift", proof->drift}};
   for (const Problem& problem : verification.problems)
     json["problems"].push_back({{"check", name_of(problem.check)},
                                 {"step", problem.step},

@@ -46,9 +46,7 @@ void check_traffic(const Schedule& schedule, const World& world, std::vector<Pro
     for (const Exchange& exchange : schedule.at(step).exchanges) {
       const int n = exchange.group.size();
       if (n == 1) continue;
-      const Bytes size =
-          wire_bytes(payload_bytes(schedule.buckets[exchange.bucket], exchange.payload), DType::f32,
-                     exchange.wire);
+      const Bytes size = exchanged_bytes(schedule.buckets[exchange.bucket], exchange, DType::f32);
       const Algorithm algorithm = cost.algorithm(exchange, size);
       if (algorithm == Algorithm::tree && exchange.collective == Collective::all_reduce)
         continue;  // has a formula only

@@ -33,15 +33,15 @@ std::vector<Program> sample(const Strategy& strategy, const World& world,
 }
 
 void check_period(const Strategy& strategy, const World& world, const Schedule& schedule,
-                  std::vector<Problem>& problems) {
+                  Step warm_up, std::vector<Problem>& problems) {
   for (Step step = 0; step < schedule.length(); ++step) {
-    const Step again = step + schedule.length();
+    const Step again = warm_up + step + schedule.length();
     if (schedule::program_of(strategy, again, world, schedule.buckets) == schedule.at(step))
       continue;
     verifier::add(problems, {Problem::Check::period, again, -1, schedule.ranks,
                              fmt::format("the program is not that of step {}, as the stated "
                                          "period of {} says",
-                                         step, schedule.length())});
+                                         warm_up + step, schedule.length())});
   }
 }
 
@@ -69,6 +69,7 @@ Verification check(const Schedule& schedule, const World& world) {
   check_traffic(schedule, world, result.problems);
   check_rounding(schedule, result);
   check_serving(schedule, result);
+  check_low_rank(schedule, result);
   if (schedule.periodic) result.period = static_cast<int>(schedule.length());
   return result;
 }
@@ -92,7 +93,7 @@ Verification verify(const NamedStrategy& strategy, const World& world, const Tra
   const Schedule schedule(std::move(programs), periodic, world.ranks(), buckets);
   Verification result = check(schedule, world);
   result.strategy = strategy.spec;
-  if (periodic) check_period(*strategy.strategy, world, schedule, result.problems);
+  if (periodic) check_period(*strategy.strategy, world, schedule, traits.warm_up, result.problems);
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/json.h"
+#include "codec/low_rank.h"
 #include "refusal.h"
 #include "strategies/example.h"
 
@@ -45,6 +46,65 @@ TEST(Converge, BspIsLargeBatchSgd) {
     }
   }
   EXPECT_EQ(found.accuracy, problem->evaluate(x.data(), LearningProblem::Thorough::no).accuracy);
+}
+
+// The factors of the first layer's gradient by hand, by plain power iteration of rank 1.
+TEST(Converge, PowerSgdIsItsRuleWrittenOut) {
+  constexpr int kWorkers = 4;
+  constexpr Step kSteps = 40;
+  constexpr std::size_t kRows = 24;
+  constexpr std::size_t kColumns = 12;
+  const ConvergeOptions options{.steps = kSteps, .learning_rate = 0.05, .momentum = 0, .every = 1};
+  const Convergence found = run("powersgd:rank=1,start=3", kWorkers, kNetwork, options);
+  const Convergence whole = run("powersgd:rank=4,start=3", kWorkers, kNetwork, options);
+  const Convergence bsp = run("bsp", kWorkers, kNetwork, options);
+  const auto problem = make_problem(kNetwork, kWorkers);
+  std::vector<double> x = problem->start();
+  std::vector<double> q(kColumns);
+  codec::draw_right<double>({.columns = kColumns, .right = q.data(), .rank = 1}, 0);
+  std::vector lost(kWorkers, std::vector<double>(kRows * kColumns));
+  const auto unit = [](std::vector<double>& v) {
+    double size = 0;
+    for (const double each : v) size += each * each;
+    for (double& each : v) each /= std::sqrt(size);
+  };
+  for (Step step = 0; step < kSteps; ++step) {
+    double loss = 0;
+    std::vector<double> mean(x.size());
+    std::vector sent(kWorkers, std::vector<double>(x.size()));
+    for (int i = 0; i < kWorkers; ++i) {
+      loss += problem->gradient(i, step, x.data(), sent[i].data()) / kWorkers;
+      for (std::size_t k = 0; step >= 3 && k < lost[i].size(); ++k) sent[i][k] += lost[i][k];
+      for (std::size_t k = 0; k < x.size(); ++k) mean[k] += sent[i][k] / kWorkers;
+    }
+    EXPECT_NEAR(found.loss[step], loss, 1e-9) << step;
+    EXPECT_LT(found.consensus_distance[step], 1e-15);
+    EXPECT_NEAR(whole.loss[step], bsp.loss[step], 1e-12) << step;
+    if (step >= 3) {
+      unit(q);
+      std::vector<double> p(kRows);
+      for (std::size_t k = 0; k < lost[0].size(); ++k) p[k / kColumns] += mean[k] * q[k % kColumns];
+      unit(p);
+      q.assign(kColumns, 0);
+      for (std::size_t k = 0; k < lost[0].size(); ++k) q[k % kColumns] += mean[k] * p[k / kColumns];
+      for (std::size_t k = 0; k < lost[0].size(); ++k) {
+        mean[k] = p[k / kColumns] * q[k % kColumns];
+        for (int i = 0; i < kWorkers; ++i) lost[i][k] = sent[i][k] - mean[k];
+      }
+    }
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] -= options.learning_rate * mean[k];
+  }
+  EXPECT_GT(std::fabs(found.loss[20] - bsp.loss[20]), 1e-6);
+}
+
+TEST(Converge, FactorsOfAnotherModelAreRefused) {
+  const auto problem = make_problem(kNetwork, 4);
+  const auto table = StrategyTable::builtin();
+  EXPECT_THAT(refusal([&] {
+                (void)converge(*problem, World(example_racks(4)), example_trace(),
+                               table.make("powersgd"), {.steps = 3});
+              }),
+              testing::HasSubstr("leave --trace out"));
 }
 
 TEST(Converge, ExactStrategiesGiveOneCurve) {

@@ -63,6 +63,9 @@ Trace random_trace(Random& random) {
   for (int i = 1 + below(random, 30); i > 0; --i)
     trace.layers.push_back({random_name(random), 1 + below(random, 1 << 30), random_time(random),
                             chance(random, 4) ? Seconds{} : random_time(random)});
+  for (Layer& layer : trace.layers)
+    for (int i = below(random, 4); i > 0 && layer.elements > 1000; --i)
+      layer.shape.push_back(1 + below(random, 10));
   if (chance(random, 2)) trace.optimizer_step = random_time(random);
   if (chance(random, 2)) trace.source = random_name(random);
   return trace;
@@ -127,6 +130,8 @@ Program random_program(Random& random) {
     exchange.merge = random_merge(random);
     exchange.wire = random_enum<Wire>(random, 4);
     exchange.feedback = chance(random, 2);
+    if (chance(random, 4))
+      exchange.low_rank = {random_enum<LowRank::Factor>(random, 3), 1 + below(random, 8)};
     program.add(std::move(exchange));
   }
   return program;

@@ -110,6 +110,11 @@ TEST(Trace, ValidateSeesWhatCodeMayBuildWrong) {
   EXPECT_THAT(invalid({"a", 1, Seconds(1), Seconds(std::numeric_limits<double>::quiet_NaN())}),
               HasSubstr("layers[0].backward: nan s"));
   EXPECT_THAT(invalid({"a", 0, Seconds(1), Seconds(1)}), HasSubstr("layers[0].elements: 0"));
+  EXPECT_EQ(invalid({"a", 6, Seconds(1), Seconds(1), {0, 4}}),
+            "m: layers[0].shape: 0 must be at least 1");
+  EXPECT_EQ(invalid({"a", 6, Seconds(1), Seconds(1), {2, 4}}),
+            "m: layers[0].shape: 2 x 4 has more elements than the layer, 6");
+  EXPECT_NO_THROW(validate({.layers = {{"a", 8, Seconds(1), Seconds(1), {2, 3}}}}, "m"));
 }
 
 }  // namespace

@@ -146,8 +146,8 @@ class Engines(unittest.TestCase):
         """Else the tests above would not tell a rule from a global average."""
 
         def check(spec, _cluster, answers):
-            if is_exact(spec.split(":")[0]):
-                return
+            if is_exact(spec.split(":")[0]) or spec.startswith("powersgd"):
+                return  # gradients are averaged
             first = answers[0][0]["0.weight"]
             apart = max(distance(own["0.weight"], first) for own, _ in answers)
             self.assertGreater(apart, 1e-6)

@@ -138,6 +138,51 @@ def synchronous(replicas: Replicas, steps: int) -> None:
         replicas.update()
 
 
+def compressed_rank(parameter: torch.Tensor, rank: int) -> int:
+    """Columns of the factors of a gradient by powersgd; 0 where it travels whole."""
+    if parameter.dim() < 2:
+        return 0
+    rows, columns = parameter.shape[0], parameter[0].numel()
+    rank = min(rows, columns, rank)
+    return rank if 2 * (rows + columns) * rank < rows * columns else 0
+
+
+def first_factors(model: torch.nn.Module, rank: int) -> dict[str, torch.Tensor]:
+    """A first Q for every gradient that has factors."""
+    random = torch.Generator().manual_seed(rank)
+    return {
+        name: torch.randn(p[0].numel(), columns, generator=random, dtype=p.dtype)
+        for name, p in model.named_parameters()
+        if (columns := compressed_rank(p, rank))
+    }
+
+
+def powersgd(replicas: Replicas, steps: int, rank: int, start: int) -> None:
+    """arXiv:1905.13727, algorithms 1 and 2, from first_factors(); QR makes columns orthonormal."""
+    right = first_factors(replicas.models[0], rank)
+    lost: dict[str, list[torch.Tensor]] = {}
+    for step in range(steps):
+        replicas.backward(step)
+        for same in zip(*(model.named_parameters() for model in replicas.models), strict=True):
+            name, first = same[0]
+            grads = [p.grad for _, p in same if p.grad is not None]
+            mean = sum(grads) / replicas.workers if grads else None
+            if step >= start and name in right:
+                matrices = [g.flatten(1) for g in grads]
+                for matrix, old in zip(matrices, lost.get(name, []), strict=False):
+                    matrix += old
+                q = torch.linalg.qr(right[name])[0]
+                p_sum = sum(matrix @ q for matrix in matrices)
+                p = torch.linalg.qr(p_sum)[0]
+                right[name] = sum(matrix.T @ p for matrix in matrices) / replicas.workers
+                mean = p @ right[name].T
+                lost[name] = [matrix - mean for matrix in matrices]
+                mean = mean.view(first.shape)
+            for _, parameter in same:
+                parameter.grad = mean
+        replicas.update()
+
+
 def adapt_then_combine(replicas: Replicas, steps: int, matrix: Callable) -> None:
     """X <- W_t (X - updates): sesgd, ds-sync, gossip, in the order of papers.md 1.2 and 2.1."""
     for step in range(steps):

@@ -1,4 +1,5 @@
-// Sessions whose values travel rounded: what program.h says of Wire, on real memory.
+// Sessions whose values travel rounded or as factors: what program.h says of Wire and LowRank, on
+// real memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@ using test::run_world;
 using Vector = std::vector<float>;
 
 const std::vector<std::int64_t> kSizes{300, 17, 1, 700};
+const std::vector<std::vector<std::int64_t>> kShapes{{15, 20}, {17}, {}, {20, 5, 7}};
 constexpr const char* kCluster = "racks:2x2,inner=20us/10Gbps,outer=200us/1Gbps";
 
 // A worker that draws its weights towards a target of its own, by SGD in f32.
@@ -30,7 +32,7 @@ class Worker {
       own_.emplace_back(static_cast<std::size_t>(kSizes[p]), 0.5f);
       gradient_.emplace_back(static_cast<std::size_t>(kSizes[p]));
       model.parameters.push_back({"p" + std::to_string(p), kSizes[p], DType::f32,
-                                  reinterpret_cast<std::byte*>(own_.back().data())});
+                                  reinterpret_cast<std::byte*>(own_.back().data()), kShapes[p]});
     }
     SessionOptions options;
     options.cluster = parse_cluster(kCluster);
@@ -119,7 +121,8 @@ const std::vector<std::string>& specs() {
     const StrategyTable table = StrategyTable::builtin();
     for (const StrategyInfo& info : table.all())
       for (const char* wire : {"bf16", "int8"})
-        if (info.name != "asp" && info.name != "ssp")  // refuse it: what is served is not rounded
+        // What is served or travels as factors is not rounded: they refuse it.
+        if (info.name != "asp" && info.name != "ssp" && info.name != "powersgd")
           list.push_back(info.name + ":wire=" + wire);
     for (const char* more :
          {"wfbp:wire=f16", "sesgd:order=combine-then-adapt,wire=int8",
@@ -127,7 +130,7 @@ const std::vector<std::string>& specs() {
           "dasgd:tau=4,delay=4,merge=mix,wire=int8", "diloco:tau=4,wire=int8",
           "diloco:tau=4,overlap=3,wire=int8", "diloco:tau=8,fragments=3,overlap=2,wire=int8",
           "noloco:tau=4,wire=int8", "local-sgd:tau=4,wire=f16", "wfbp:wire=int8,feedback=false",
-          "sesgd:wire=int8,feedback=false"})
+          "sesgd:wire=int8,feedback=false", "powersgd:start=0", "powersgd:rank=1,start=12"})
       list.emplace_back(more);
     return list;
   }();

@@ -225,5 +225,34 @@ TEST(Refusal, SaysWhyNoWorkerCanRunIt) {
             "half of an all_reduce must replace before the value is used");
 }
 
+TEST(Refusal, OfFactorsSaysWhy) {
+  const auto factor = [](LowRank::Factor which, int rank = 4) {
+    Exchange exchange = gradient(Start::bucket_ready, before_step());
+    exchange.low_rank = {which, rank};
+    return exchange;
+  };
+  const Exchange left = factor(LowRank::Factor::left);
+  const Exchange right = factor(LowRank::Factor::right);
+  EXPECT_TRUE(travels_in_place(left));
+  EXPECT_EQ(refusal(left), "");
+  EXPECT_EQ(refusal(left, right), "");
+  EXPECT_EQ(refusal(factor(LowRank::Factor::left, 0)),
+            "a factor is left or right, of rank 1 or more");
+  Exchange late = left;
+  late.due = before_step(2);
+  EXPECT_EQ(refusal(late), "factors must replace the gradient before it is used");
+  Exchange rounded = left;
+  rounded.wire = Wire::int8;
+  EXPECT_EQ(refusal(rounded), "factors are not rounded; use wire=f32");
+  Exchange half = left;
+  half.collective = Collective::reduce_scatter;
+  EXPECT_EQ(refusal(half), "only the all_reduce of a gradient has factors");
+  EXPECT_EQ(refusal_of_factor({{left, right}}, 0), "");
+  EXPECT_EQ(refusal_of_factor({{left, right}}, 1), "");
+  EXPECT_EQ(refusal_of_factor({{right, left}}, 0), "it does not follow the left factor");
+  EXPECT_EQ(refusal_of_factor({{left, factor(LowRank::Factor::right, 3)}}, 0),
+            "the right factor does not follow it");
+}
+
 }  // namespace
 }  // namespace riffle::schedule

@@ -151,6 +151,22 @@ TEST(Verify, ExactStrategiesAgreeAtOnce) {
   }
 }
 
+TEST(Verify, FactorsLoseNothingAndTravelInPairs) {
+  const Verification result = check("powersgd:start=5", racks("3x3"));
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(result.steps_to_consensus, 1);
+  ASSERT_TRUE(result.low_rank);
+  EXPECT_EQ(result.low_rank->rank, 4);
+  EXPECT_LT(result.low_rank->drift, 1e-4);
+  EXPECT_FALSE(check("wfbp", racks("3x3")).low_rank);
+  Program program;
+  program.add({.group = {0, 1}, .low_rank = {LowRank::Factor::left, 2}});
+  const auto refuted = verify({program}, true, flat(2), one_bucket(example_trace())).problems;
+  ASSERT_FALSE(refuted.empty());
+  EXPECT_EQ(refuted.front().check, Problem::Check::form);
+  EXPECT_NE(refuted.front().what.find("right factor"), std::string::npos);
+}
+
 // The rate by other means: dense matrices of plain group means, multiplied, and the growth of a
 // vector under many periods.
 double dense_rate(const std::string& spec, const World& world) {

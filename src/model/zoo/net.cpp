@@ -1,6 +1,8 @@
 #include "model/zoo/net.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "riffle/error.h"
@@ -17,12 +19,15 @@ std::int64_t windows(std::int64_t in, std::int64_t kernel, std::int64_t stride, 
 
 // A layer that is a matrix product: forward, and two products of the same size backward, of which
 // the one by the input is not needed at the start of the network.
-void Net::product(std::string name, std::int64_t elements, std::int64_t weights, Shape in,
-                  Shape out) {
-  const Work work{.multiply_adds = static_cast<double>(weights * out.positions()),
+void Net::product(std::string name, std::int64_t elements, std::vector<std::int64_t> weights,
+                  Shape in, Shape out) {
+  const std::int64_t count =
+      std::accumulate(weights.begin(), weights.end(), std::int64_t{1}, std::multiplies{});
+  const Work work{.multiply_adds = static_cast<double>(count * out.positions()),
                   .values = static_cast<double>(in.values() + out.values()),
-                  .fixed_values = static_cast<double>(weights)};
-  ops_.push_back({std::move(name), elements, work, {work, in.gradient ? work : Work{}}});
+                  .fixed_values = static_cast<double>(count)};
+  ops_.push_back(
+      {std::move(name), elements, work, {work, in.gradient ? work : Work{}}, std::move(weights)});
 }
 
 // An operation that computes next to nothing: only its memory traffic counts.
@@ -39,20 +44,21 @@ Shape Net::conv(std::string name, Shape in, const Conv& conv) {
   const Shape out{conv.out, windows(in.height, conv.kernel, conv.stride, conv.pad),
                   windows(in.width, kernel_w, conv.stride, pad_w)};
   const std::int64_t weights = in.channels * conv.out * conv.kernel * kernel_w;
-  product(std::move(name), weights + (conv.bias ? conv.out : 0), weights, in, out);
+  product(std::move(name), weights + (conv.bias ? conv.out : 0),
+          {conv.out, in.channels, conv.kernel, kernel_w}, in, out);
   return out;
 }
 
 Shape Net::linear(std::string name, Shape in, std::int64_t out, bool bias) {
   const Shape result{out, in.height, in.width};
   const std::int64_t weights = in.channels * out;
-  product(std::move(name), weights + (bias ? out : 0), weights, in, result);
+  product(std::move(name), weights + (bias ? out : 0), {out, in.channels}, in, result);
   return result;
 }
 
 Shape Net::tied_linear(Shape in, std::int64_t out) {
   const Shape result{out, in.height, in.width};
-  product("tied", 0, in.channels * out, in, result);
+  product("tied", 0, {out, in.channels}, in, result);
   return result;
 }
 
@@ -76,7 +82,11 @@ Shape Net::embedding(std::string name, std::int64_t rows, std::int64_t columns,
   const Work forward{.values = 2 * values};
   // Dense gradient: the table is cleared, then the rows looked up are added to.
   const Work backward{.values = 3 * values, .fixed_values = table};
-  ops_.push_back({std::move(name), rows * columns + (bias ? columns : 0), forward, {backward}});
+  ops_.push_back({std::move(name),
+                  rows * columns + (bias ? columns : 0),
+                  forward,
+                  {backward},
+                  {rows, columns}});
   return {columns, lookups, 1};
 }
 
@@ -165,8 +175,8 @@ std::vector<TraceNode> timed(const Net& net, int batch, const Device& device) {
   std::vector<TraceNode> nodes;
   nodes.reserve(net.ops().size());
   for (const Op& op : net.ops())
-    nodes.push_back(
-        {op.name, op.elements, time(op.forward), time(op.backward[0]) + time(op.backward[1])});
+    nodes.push_back({op.name, op.elements, time(op.forward),
+                     time(op.backward[0]) + time(op.backward[1]), op.shape});
   return nodes;
 }
 

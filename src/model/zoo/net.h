@@ -62,7 +62,8 @@ struct Op {
   std::string name;
   std::int64_t elements = 0;  // parameters
   Work forward;
-  std::array<Work, 2> backward;  // by the weights, by the input
+  std::array<Work, 2> backward;       // by the weights, by the input
+  std::vector<std::int64_t> shape{};  // of its matrix, if it has one
 };
 
 class Net {
@@ -99,7 +100,9 @@ class Net {
   [[nodiscard]] double multiply_adds() const;  // of one sample's forward pass
 
  private:
-  void product(std::string name, std::int64_t elements, std::int64_t weights, Shape in, Shape out);
+  // `weights`: the shape of the matrix.
+  void product(std::string name, std::int64_t elements, std::vector<std::int64_t> weights, Shape in,
+               Shape out);
   Shape moves(std::string name, std::int64_t elements, double forward, double backward, Shape out);
 
   std::vector<Op> ops_;
