@@ -114,7 +114,9 @@ TEST(Trace, ValidateSeesWhatCodeMayBuildWrong) {
             "m: layers[0].shape: 0 must be at least 1");
   EXPECT_EQ(invalid({"a", 6, Seconds(1), Seconds(1), {2, 4}}),
             "m: layers[0].shape: 2 x 4 has more elements than the layer, 6");
-  EXPECT_NO_THROW(validate({.layers = {{"a", 8, Seconds(1), Seconds(1), {2, 3}}}}, "m"));
+  Trace larger;  // than its matrix
+  larger.layers = {{"a", 8, Seconds(1), Seconds(1), {2, 3}}};
+  EXPECT_NO_THROW(validate(larger, "m"));
 }
 
 }  // namespace
