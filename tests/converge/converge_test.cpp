@@ -48,21 +48,27 @@ TEST(Converge, BspIsLargeBatchSgd) {
   EXPECT_EQ(found.accuracy, problem->evaluate(x.data(), LearningProblem::Thorough::no).accuracy);
 }
 
-// The factors of the first layer's gradient by hand, by plain power iteration of rank 1.
+// The factors of both layers' gradients by hand, by plain power iteration of rank 1.
 TEST(Converge, PowerSgdIsItsRuleWrittenOut) {
   constexpr int kWorkers = 4;
   constexpr Step kSteps = 40;
-  constexpr std::size_t kRows = 24;
-  constexpr std::size_t kColumns = 12;
   const ConvergeOptions options{.steps = kSteps, .learning_rate = 0.05, .momentum = 0, .every = 1};
   const Convergence found = run("powersgd:rank=1,start=3", kWorkers, kNetwork, options);
   const Convergence whole = run("powersgd:rank=4,start=3", kWorkers, kNetwork, options);
   const Convergence bsp = run("bsp", kWorkers, kNetwork, options);
+  struct Layer {
+    std::size_t begin, rows, columns;
+    std::vector<double> q;
+    [[nodiscard]] std::size_t size() const { return rows * columns; }
+  };
+  std::vector<Layer> layers{{0, 24, 12, std::vector<double>(12)},
+                            {24 * 12 + 12, 12, 4, std::vector<double>(4)}};
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    codec::draw_right<double>(
+        {.columns = layers[i].columns, .right = layers[i].q.data(), .rank = 1}, i);
   const auto problem = make_problem(kNetwork, kWorkers);
   std::vector<double> x = problem->start();
-  std::vector<double> q(kColumns);
-  codec::draw_right<double>({.columns = kColumns, .right = q.data(), .rank = 1}, 0);
-  std::vector lost(kWorkers, std::vector<double>(kRows * kColumns));
+  std::vector lost(kWorkers, std::vector<double>(x.size()));
   const auto unit = [](std::vector<double>& v) {
     double size = 0;
     for (const double each : v) size += each * each;
@@ -74,22 +80,26 @@ TEST(Converge, PowerSgdIsItsRuleWrittenOut) {
     std::vector sent(kWorkers, std::vector<double>(x.size()));
     for (int i = 0; i < kWorkers; ++i) {
       loss += problem->gradient(i, step, x.data(), sent[i].data()) / kWorkers;
-      for (std::size_t k = 0; step >= 3 && k < lost[i].size(); ++k) sent[i][k] += lost[i][k];
-      for (std::size_t k = 0; k < x.size(); ++k) mean[k] += sent[i][k] / kWorkers;
+      for (std::size_t k = 0; k < x.size(); ++k) mean[k] += (sent[i][k] += lost[i][k]) / kWorkers;
     }
     EXPECT_NEAR(found.loss[step], loss, 1e-9) << step;
     EXPECT_LT(found.consensus_distance[step], 1e-15);
     EXPECT_NEAR(whole.loss[step], bsp.loss[step], 1e-12) << step;
-    if (step >= 3) {
-      unit(q);
-      std::vector<double> p(kRows);
-      for (std::size_t k = 0; k < lost[0].size(); ++k) p[k / kColumns] += mean[k] * q[k % kColumns];
+    for (Layer& layer : layers) {
+      if (step < 3) break;
+      double* m = mean.data() + layer.begin;
+      unit(layer.q);
+      std::vector<double> p(layer.rows);
+      for (std::size_t k = 0; k < layer.size(); ++k)
+        p[k / layer.columns] += m[k] * layer.q[k % layer.columns];
       unit(p);
-      q.assign(kColumns, 0);
-      for (std::size_t k = 0; k < lost[0].size(); ++k) q[k % kColumns] += mean[k] * p[k / kColumns];
-      for (std::size_t k = 0; k < lost[0].size(); ++k) {
-        mean[k] = p[k / kColumns] * q[k % kColumns];
-        for (int i = 0; i < kWorkers; ++i) lost[i][k] = sent[i][k] - mean[k];
+      layer.q.assign(layer.columns, 0);
+      for (std::size_t k = 0; k < layer.size(); ++k)
+        layer.q[k % layer.columns] += m[k] * p[k / layer.columns];
+      for (std::size_t k = 0; k < layer.size(); ++k) {
+        m[k] = p[k / layer.columns] * layer.q[k % layer.columns];
+        for (int i = 0; i < kWorkers; ++i)
+          lost[i][layer.begin + k] = sent[i][layer.begin + k] - m[k];
       }
     }
     for (std::size_t k = 0; k < x.size(); ++k) x[k] -= options.learning_rate * mean[k];
