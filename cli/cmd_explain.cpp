@@ -69,7 +69,7 @@ std::string heading(const std::string& text, bool colour) {
 // Steps worth a look: a period, as far as it is not too long.
 std::vector<Program> first_programs(const NamedStrategy& strategy, const World& world,
                                     const BucketPlan& buckets, const Traits& traits) {
-  const int count = traits.period == 0 ? 8 : std::min(traits.period, 256);
+  const int count = std::min(traits.period == 0 ? 8 * traits.round : traits.period, 256);
   std::vector<Program> programs;
   programs.reserve(static_cast<std::size_t>(count));
   for (Step step = 0; step < count; ++step)

@@ -165,19 +165,23 @@ void add_lab(CLI::App& app, const std::vector<std::string>& words) {
                    "at=5s,worker=3,slow=4 (emulated compute), or a file with a change a line; "
                    "repeatable")
       ->allow_extra_args(false);
+  auto* check = command->add_flag(
+      "--check", arguments->check,
+      "measure ping, throughput, shared links and all-to-all against the cluster");
   command->add_option("--ranks-per-host", arguments->ranks_per_host, "workers on each host")
       ->check(CLI::Range(1, most_workers))
-      ->capture_default_str();
-  command->add_flag("--stats", arguments->stats, "what each link carried, at the end");
-  command->add_flag("--check", arguments->check,
-                    "measure ping, throughput, shared links and all-to-all against the cluster");
+      ->capture_default_str()
+      ->excludes(check);
+  command->add_flag("--stats", arguments->stats, "what each link carried, at the end")
+      ->excludes(check);
   command->add_flag("--force", arguments->force,
                     "run also what this machine cannot emulate honestly");
   command->add_option("--seed", arguments->seed, "of loss, jitter and load")->capture_default_str();
   command
       ->add_option("--grace", arguments->grace,
                    "time from asking workers to end (SIGTERM) to killing them")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes(check);
   command->add_option("command", arguments->command, "what to run on every host, after --");
   arguments->output.add_to(*command);
   command->footer(

@@ -94,9 +94,13 @@ std::string joins(const Exchange& exchange) {
       break;
   }
   return fmt::format(
-      "All take one step of an outer optimizer (rate {}, momentum {}) from the last agreed weights "
-      "towards the mean.",
-      exchange.merge.learning_rate, exchange.merge.momentum);
+      "All take one step of an outer optimizer (rate {}, {}momentum {}) from the last agreed "
+      "weights towards the mean{}.",
+      exchange.merge.learning_rate, exchange.merge.nesterov ? "" : "heavy-ball ",
+      exchange.merge.momentum,
+      exchange.merge.xi == 0
+          ? ""
+          : fmt::format(", and keep {:.0f} % of their own", exchange.merge.xi * 100));
 }
 
 // Exchanges of one kind differ in bucket, group and weights only.

@@ -55,18 +55,27 @@ constexpr Due before_forward(int steps = 1) {
 }
 
 // How the result joins the local value. `mean` is weighted by the exchange's weights.
+//
+// An outer optimizer keeps the last agreed value a, which begins with the weights of the session's
+// begin, and a momentum u, which begins at zero:
+//   d = a - mean;  u <- momentum*u + d;
+//   a <- a - learning_rate*(d + momentum*u) (Nesterov), or a - learning_rate*u (heavy ball);
+//   x <- xi*x + (1-xi)*a; xi is the local share, 0 unless it is merged late.
+// Where all outer steps of a bucket are all-reduces of one group, a and u are the same bit for bit
+// on its members; where groups change, every worker's are its own.
 struct Merge {
   enum class Kind {
     replace,  // x <- mean
     mix,      // x <- xi*x + (1-xi)*mean; xi is the local share
     correct,  // x <- x + scale*(mean of snapshots - own snapshot): the delta rule
-    outer,    // x <- an outer Nesterov step from the last agreed value along (it - mean)
+    outer,    // x <- an outer step from the last agreed value along (it - mean)
   };
   Kind kind = Kind::replace;
   double xi = 0;
   double scale = 1;
   double learning_rate = 0;  // of the outer optimizer
   double momentum = 0;
+  bool nesterov = true;  // else heavy ball
   bool operator==(const Merge&) const = default;
 };
 constexpr Merge replace() {
@@ -78,8 +87,12 @@ constexpr Merge mix(double xi) {
 constexpr Merge correct(double scale = 1) {
   return {.kind = Merge::Kind::correct, .scale = scale};
 }
-constexpr Merge outer(double learning_rate, double momentum) {
-  return {.kind = Merge::Kind::outer, .learning_rate = learning_rate, .momentum = momentum};
+constexpr Merge outer(double learning_rate, double momentum, bool nesterov = true, double xi = 0) {
+  return {.kind = Merge::Kind::outer,
+          .xi = xi,
+          .learning_rate = learning_rate,
+          .momentum = momentum,
+          .nesterov = nesterov};
 }
 
 // What gradients and weights, which are f32, are rounded to while they travel; buffers and the
@@ -93,9 +106,10 @@ constexpr Merge outer(double learning_rate, double momentum) {
 // keeps what it lost in its weights,
 //   mean, lost <- exchange(x - r);  what is merged is r + mean + lost,
 // so that the group's mean is kept, whatever is rounded: rounding never drifts. r is what an outer
-// optimizer has last agreed on; else, where all exchanges of weights are of one group, the last
-// r + mean of that group; else (groups change) what the weights were when the session began.
-// An outer step starts from r + mean, and lost is added to where it ends.
+// optimizer has last agreed on, where that is the same on all; else, where all exchanges of weights
+// are of one group, the last r + mean of that group; else (groups change) what the weights were
+// when the session began. An outer step starts from r + mean, and (1-xi)*lost is added to where it
+// ends.
 enum class Wire { f32, bf16, f16, int8 };
 
 // serve: the members hold the bucket's value together, a slice each, and answer for theirs while
@@ -119,8 +133,11 @@ enum class Wire { f32, bf16, f16, int8 };
 // that does not start from its result. Groups never wait for other groups. A group of one is a
 // no-op.
 //
-// replace and outer overwrite: nothing else may change the value between their snapshot and their
-// merge (an update or another merge would be lost). mix and correct may be merged late.
+// replace overwrites, and so does an outer step without a local share: nothing else may change the
+// value between their snapshot and their merge (an update or another merge would be lost). mix,
+// correct and an outer step with a local share may be merged late: correct keeps all that was
+// learned meanwhile, the others the share xi of it. Between the snapshot of an outer step and its
+// merge no other one of its bucket is merged: the value it was sent against is the one it moves.
 struct Exchange {
   int bucket = 0;
   Payload payload = Payload::gradient;

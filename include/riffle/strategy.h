@@ -26,6 +26,9 @@ struct Traits {
   // After so many steps they repeat but for the names of workers of a rack that are alike in link
   // and speed, so that steps take as long as before; 0: only after the period.
   int rotation = 0;
+  // Where groups are random (period 0): steps that make a round, in which everything that there is
+  // to exchange is exchanged once.
+  int round = 1;
   // A step's worth against one of synchronous SGD, where the rule gives up part of what was
   // learned.
   double effective_step = 1;

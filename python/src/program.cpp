@@ -32,13 +32,15 @@ void bind_merge(py::module_& module) {
       .def_readonly("scale", &Merge::scale)
       .def_readonly("learning_rate", &Merge::learning_rate)
       .def_readonly("momentum", &Merge::momentum)
+      .def_readonly("nesterov", &Merge::nesterov)
       .def("__eq__", [](const Merge& self, const Merge& other) { return self == other; });
   module.def("replace", &replace, "x <- mean");
   module.def("mix", &mix, "xi"_a, "x <- xi*x + (1-xi)*mean");
   module.def("correct", &correct, "scale"_a = 1.0,
              "The delta rule: x <- x + scale*(mean of snapshots - own snapshot)");
-  module.def("outer", &outer, "learning_rate"_a, "momentum"_a,
-             "An outer Nesterov step from the last agreed value along (it - mean).");
+  module.def("outer", &outer, "learning_rate"_a, "momentum"_a, "nesterov"_a = true, "xi"_a = 0.0,
+             "An outer step from the last agreed value along (it - mean): Nesterov or heavy ball; "
+             "with a local share xi it may be merged late.");
 }
 
 // Keyword arguments of Exchange(...), in the order of the struct.

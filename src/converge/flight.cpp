@@ -24,8 +24,9 @@ void outer_step(const Merge& merge, std::size_t n, double* x, const double* mean
   for (std::size_t k = 0; k < n; ++k) {
     const double moved = agreed[k] - mean[k];
     momentum[k] = merge.momentum * momentum[k] + moved;
-    agreed[k] -= merge.learning_rate * (moved + merge.momentum * momentum[k]);
-    x[k] = agreed[k];
+    agreed[k] -=
+        merge.learning_rate * (merge.nesterov ? moved + merge.momentum * momentum[k] : momentum[k]);
+    x[k] = merge.xi == 0 ? agreed[k] : merge.xi * x[k] + (1 - merge.xi) * agreed[k];
   }
 }
 

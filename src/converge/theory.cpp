@@ -27,9 +27,10 @@ class Rehearsal {
       : strategy_(*strategy.strategy),
         world_(world),
         buckets_(strategy->buckets(trace, CostModel(world.cluster), world)) {
-    const Step period = strategy_.traits_with(world, buckets_).period;
-    periodic_ = period > 0;
-    for (Step step = 0; step < std::min(periodic_ ? period : kDraws, kLongestPeriod); ++step)
+    const Traits traits = strategy_.traits_with(world, buckets_);
+    periodic_ = traits.period > 0;
+    const Step steps = periodic_ ? traits.period : std::max<Step>(kDraws, traits.round);
+    for (Step step = 0; step < std::min(steps, kLongestPeriod); ++step)
       programs_.push_back(made(step));
   }
 

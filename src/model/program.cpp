@@ -46,6 +46,8 @@ Json merge_json(const Merge& merge) {
   if (merge.kind == Merge::Kind::outer) {
     json["learning_rate"] = merge.learning_rate;
     json["momentum"] = merge.momentum;
+    if (!merge.nesterov) json["nesterov"] = false;
+    if (merge.xi != 0) json["xi"] = merge.xi;
   }
   return json;
 }
@@ -57,7 +59,9 @@ Merge read_merge(const JsonReader& reader) {
     case Merge::Kind::correct:
       return correct(reader.at("scale").number());
     case Merge::Kind::outer:
-      return outer(reader.at("learning_rate").number(), reader.at("momentum").number());
+      return outer(reader.at("learning_rate").number(), reader.at("momentum").number(),
+                   !reader.has("nesterov") || reader.at("nesterov").boolean(),
+                   reader.has("xi") ? reader.at("xi").number() : 0);
     case Merge::Kind::replace:
       break;
   }
@@ -71,7 +75,9 @@ std::string print_merge(const Merge& merge) {
     case Merge::Kind::correct:
       return fmt::format("correct {}", merge.scale);
     case Merge::Kind::outer:
-      return fmt::format("outer {} momentum {}", merge.learning_rate, merge.momentum);
+      return fmt::format("outer {} momentum {}{}{}", merge.learning_rate, merge.momentum,
+                         merge.nesterov ? "" : " heavy-ball",
+                         merge.xi != 0 ? fmt::format(" xi {}", merge.xi) : "");
     case Merge::Kind::replace:
       break;
   }

@@ -135,7 +135,9 @@ void run_in(const Setting& setting, const Contender& contender, const Show& show
 
 Length length_of(const Setting& setting, const Traits& traits) {
   constexpr Step least_warm_up = 3;
-  const int period = std::max(1, traits.rotation > 0 ? traits.rotation : traits.period);
+  const int period = traits.rotation > 0 ? traits.rotation
+                     : traits.period > 0 ? traits.period
+                                         : traits.round;
   if (!setting.head.task.empty()) return {period, least_warm_up, whole(setting.steps, period)};
   return {period, whole(std::max<Step>(least_warm_up, 2 * traits.staleness + 1), period),
           whole(setting.steps, period)};

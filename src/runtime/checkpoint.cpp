@@ -76,6 +76,12 @@ class MemoryReader {
   Memory& memory_;
 };
 
+// Of a flight that has arrived: any other has what was lost in its result.
+bool keeps_lost(const Exchange& exchange) {
+  return exchange.merge.kind == Merge::Kind::outer && exchange.wire != Wire::f32 &&
+         exchange.feedback;
+}
+
 FlightPtr read_flight(const JsonReader& from, MemoryReader& memory, Rank rank, Step step,
                       const Layout& layout) {
   auto flight = std::make_shared<Flight>();
@@ -95,6 +101,7 @@ FlightPtr read_flight(const JsonReader& from, MemoryReader& memory, Rank rank, S
     flight->data = flight->travelling.parts();
     if (flight->exchange.merge.kind == Merge::Kind::correct)
       flight->own = memory.read(flight->parts);
+    if (keeps_lost(flight->exchange)) flight->lost = memory.read(flight->parts);
   }
   flight->stage = Flight::Stage::done;
   return flight;
@@ -156,7 +163,9 @@ std::vector<std::byte> write_checkpoint(const Identity& identity, const Agreemen
          {"index", flight->id.index},
          {"exchange", to_json(Program{{flight->exchange}})},  // its groups may be of the past
          {"parts", parts_json(flight->parts)}});
-    for (const Flat* flat : {&flight->travelling, &flight->own})
+    std::vector<const Flat*> flats{&flight->travelling, &flight->own};
+    if (keeps_lost(flight->exchange)) flats.push_back(&flight->lost);
+    for (const Flat* flat : flats)
       for (const TensorView& each : flat->parts()) append(memory, values.memory(), each);
   }
   for (const TensorView& each : values.lasting()) append(memory, values.memory(), each);

@@ -36,7 +36,7 @@ struct Flight : schedule::Flight {
   Flat own{};                      // the snapshot, for `correct`
   // Where what travels is rounded (program.h, Wire), part by part; empty where nothing is.
   std::vector<Rounded> rounded{};
-  Flat lost{};  // of weights
+  Flat lost{};  // of weights; an outer step needs it when it is merged
   // Of what is served: the values as the owners last gave them, part by part.
   std::vector<TensorView> answered{};
 };

@@ -39,7 +39,7 @@ void Values::allocate() {
   make(weights_, layout_.weight_parts, needs_.weights);
   make(buffers_, layout_.buffer_parts, needs_.weights);
   make(lost_, layout_.gradient_parts, needs_.rounds_gradients);
-  make(reference_, layout_.weight_parts, needs_.serves || (needs_.rounds_weights && !needs_.outer));
+  make(reference_, layout_.weight_parts, needs_.serves || needs_.keeps_reference);
   make(statistics_, layout_.buffer_parts, needs_.serves);
 }
 
@@ -190,13 +190,13 @@ void Values::prepare_rounding(Flight& flight) {
     }
     return;
   }
-  const bool outer = exchange.merge.kind == Merge::Kind::outer;
+  const bool agreed = needs_.agrees && exchange.merge.kind == Merge::Kind::outer;
   const Flat& reference =
-      outer ? outer_.at(exchange.bucket).agreed : reference_.at(exchange.bucket);
+      agreed ? outer_.at(exchange.bucket).agreed : reference_.at(exchange.bucket);
   if (exchange.feedback) flight.lost = pool_.take(memory_, flight.parts);
   for (std::size_t i = 0; i < flight.rounded.size(); ++i) {
     flight.rounded[i].reference = reference.parts()[i];
-    flight.rounded[i].moves = !outer && needs_.one_reference;
+    flight.rounded[i].moves = needs_.one_reference;
     if (!exchange.feedback) continue;
     flight.rounded[i].lost = flight.lost.parts()[i];
     memory_.fill(flight.rounded[i].lost, 0);
@@ -248,26 +248,34 @@ void Values::join(Flight& flight, const std::vector<TensorView>& with, int self)
           memory_.combine(x, std::array{x, mean, own}, std::array{1.0, scale, -scale});
         break;
       }
-      case Merge::Kind::outer:
-        outer_step(x, mean, outer_.at(exchange.bucket).agreed.parts()[i],
-                   outer_.at(exchange.bucket).momentum.parts()[i], exchange.merge);
+      case Merge::Kind::outer: {
+        const TensorView agreed = outer_.at(exchange.bucket).agreed.parts()[i];
+        move_agreed(mean, agreed, outer_.at(exchange.bucket).momentum.parts()[i], exchange.merge);
+        if (xi == 0)
+          memory_.copy(x, agreed);
+        else
+          memory_.combine(x, std::array{x, agreed}, std::array{xi, 1 - xi});
         if (!flight.lost.empty())
-          memory_.combine(x, std::array{x, flight.lost.parts()[i]}, std::array{1.0, 1.0});
+          memory_.combine(x, std::array{x, flight.lost.parts()[i]}, std::array{1.0, 1 - xi});
         break;
+      }
     }
   }
 }
 
 // ---- what outlives a step
 
-void Values::outer_step(TensorView x, TensorView mean, const TensorView& agreed,
-                        const TensorView& momentum, const Merge& merge) {
+void Values::move_agreed(TensorView mean, const TensorView& agreed, const TensorView& momentum,
+                         const Merge& merge) {
   const TensorView distance = mean;
   memory_.combine(distance, std::array{agreed, mean}, std::array{1.0, -1.0});
   memory_.combine(momentum, std::array{momentum, distance}, std::array{merge.momentum, 1.0});
-  memory_.combine(agreed, std::array{agreed, distance, momentum},
-                  std::array{1.0, -merge.learning_rate, -merge.learning_rate * merge.momentum});
-  memory_.copy(x, agreed);
+  const double rate = -merge.learning_rate;
+  if (merge.nesterov)
+    memory_.combine(agreed, std::array{agreed, distance, momentum},
+                    std::array{1.0, rate, rate * merge.momentum});
+  else
+    memory_.combine(agreed, std::array{agreed, momentum}, std::array{1.0, rate});
 }
 
 void Values::start_lasting() {
@@ -295,7 +303,8 @@ std::vector<TensorView> Values::shared() const {
   };
   for (const Flat& each : reference_) add(each);
   for (const Flat& each : statistics_) add(each);
-  for (const Outer& each : outer_) add(each.agreed);
+  for (const Outer& each : outer_)
+    if (needs_.agrees) add(each.agreed);
   return all;
 }
 
@@ -304,7 +313,10 @@ std::vector<TensorView> Values::lasting() const {
   const auto add = [&](const Flat& flat) {
     all.insert(all.end(), flat.parts().begin(), flat.parts().end());
   };
-  for (const Outer& each : outer_) add(each.momentum);
+  for (const Outer& each : outer_) {
+    if (!needs_.agrees) add(each.agreed);
+    add(each.momentum);
+  }
   for (const Flat& each : lost_) add(each);
   return all;
 }

@@ -77,8 +77,8 @@ class Values {
   void prepare_rounding(Flight& flight);
   Flat copied(const Parts& parts, const std::vector<TensorView>& from);
   void join(Flight& flight, const std::vector<TensorView>& with, int self);
-  void outer_step(TensorView x, TensorView mean, const TensorView& agreed,
-                  const TensorView& momentum, const Merge& merge);
+  void move_agreed(TensorView mean, const TensorView& agreed, const TensorView& momentum,
+                   const Merge& merge);
 
   Memory& memory_;
   ModelSpec model_;

@@ -77,7 +77,8 @@ bool chains_in_flight(const Exchange& earlier, const Exchange& later) {
 }
 
 bool overwrites(const Exchange& exchange) {
-  return exchange.merge.kind == Merge::Kind::replace || exchange.merge.kind == Merge::Kind::outer;
+  const Merge& merge = exchange.merge;
+  return merge.kind == Merge::Kind::replace || (merge.kind == Merge::Kind::outer && merge.xi == 0);
 }
 
 Moment next_write(Payload payload, Moment after) {
@@ -124,7 +125,8 @@ std::string refusal(const Exchange& exchange) {
   if (outer && exchange.payload != Payload::weight) return "an outer optimizer is for weights";
   if (is_half(exchange) && !travels_in_place(exchange))
     return "half of an all_reduce must replace before the value is used";
-  if (outer && !travels_in_place(exchange)) return "an outer step is due before the next forward";
+  if (outer && overwrites(exchange) && !travels_in_place(exchange))
+    return "an outer step without a local share is due before the next forward";
   return {};
 }
 

@@ -8,23 +8,30 @@
 namespace riffle::schedule {
 namespace {
 
+bool is_outer(const Exchange& exchange) {
+  return exchange.merge.kind == Merge::Kind::outer;
+}
+
 Exchange of_buffers(const Exchange& weights) {
   Exchange exchange = weights;
   exchange.payload = Payload::buffers;
   exchange.wire = Wire::f32;
   exchange.feedback = true;
   exchange.scales.clear();
-  if (weights.merge.kind == Merge::Kind::outer) exchange.merge = replace();
+  if (is_outer(weights)) exchange.merge = weights.merge.xi == 0 ? replace() : mix(weights.merge.xi);
   if (weights.merge.kind == Merge::Kind::correct) exchange.merge = correct();
   return exchange;
 }
 
-// Whether all exchanges of weights are all-reduces of the same workers, one after the other.
-bool all_in_one_group(const std::vector<Program>& programs) {
+// Whether all exchanges of weights of which `counts` tells so are all-reduces of the same workers,
+// one after the other.
+template <typename Counts>
+bool all_in_one_group(const std::vector<Program>& programs, const Counts& counts) {
   const Exchange* first = nullptr;
   for (const Program& program : programs)
     for (const Exchange& exchange : program.exchanges) {
-      if (exchange.payload != Payload::weight || exchange.group.size() < 2) continue;
+      if (exchange.payload != Payload::weight || exchange.group.size() < 2 || !counts(exchange))
+        continue;
       if (first == nullptr) first = &exchange;
       if (exchange.group != first->group || exchange.lane != first->lane ||
           exchange.collective != Collective::all_reduce)
@@ -86,10 +93,10 @@ Program without_postponing(Program program) {
 
 std::vector<Program> programs_of(const Strategy& strategy, const World& world,
                                  const BucketPlan& buckets) {
-  constexpr int kDraws = 8;
-  const int period = strategy.traits_with(world, buckets).period;
+  constexpr Step kDraws = 8;
+  const Traits traits = strategy.traits_with(world, buckets);
   std::vector<Program> programs;
-  for (Step step = 0; step < (period > 0 ? period : kDraws); ++step)
+  for (Step step = 0; step < (traits.period > 0 ? traits.period : kDraws * traits.round); ++step)
     programs.push_back(program_of(strategy, step, world, buckets));
   return programs;
 }
@@ -128,7 +135,7 @@ Needs needs_of(const std::vector<Program>& programs) {
       needs.weights |= exchange.payload == Payload::weight;
       needs.buffers |= exchange.payload == Payload::buffers;
       needs.state |= exchange.payload == Payload::state;
-      needs.outer |= exchange.merge.kind == Merge::Kind::outer;
+      needs.outer |= is_outer(exchange);
       needs.lanes = std::max(needs.lanes, exchange.lane + 1);
       needs.forward |= exchange.due.point == DuePoint::before_forward;
       needs.ready |= point_of(exchange.start) < Point::before_step;
@@ -140,7 +147,13 @@ Needs needs_of(const std::vector<Program>& programs) {
       needs.rounds_weights |= exchange.payload == Payload::weight;
     }
   }
-  needs.one_reference = needs.rounds_weights && all_in_one_group(programs);
+  needs.agrees = needs.outer && all_in_one_group(programs, is_outer);
+  for (const Program& program : programs)
+    for (const Exchange& exchange : program.exchanges)
+      needs.keeps_reference |= exchange.wire != Wire::f32 && exchange.payload == Payload::weight &&
+                               exchange.group.size() > 1 && !(needs.agrees && is_outer(exchange));
+  needs.one_reference = needs.keeps_reference && !needs.outer &&
+                        all_in_one_group(programs, [](const Exchange&) { return true; });
   return needs;
 }
 

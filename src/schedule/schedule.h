@@ -11,7 +11,7 @@ namespace riffle::schedule {
 
 // The exchanges of a step: the strategy's own, and with every exchange of weights of a bucket that
 // carries buffers (Bucket::buffers) one of the buffers, merged as statistics are: never
-// extrapolated, never by an outer optimizer.
+// extrapolated, never by an outer optimizer, whose local share they keep.
 Program program_of(const Strategy& strategy, Step step, const World& world,
                    const BucketPlan& buckets);
 
@@ -35,7 +35,8 @@ struct Needs {
   bool weights = false;
   bool buffers = false;
   bool state = false;
-  bool outer = false;  // an outer optimizer has memory of its own
+  bool outer = false;   // an outer optimizer has memory of its own
+  bool agrees = false;  // what it agreed on is the same on all members
   int lanes = 0;
   bool forward = false;           // something is due before forward
   bool ready = false;             // something starts before the optimizer's step
@@ -43,7 +44,8 @@ struct Needs {
   bool postpones = false;         // updates wait for the next forward
   bool rounds_gradients = false;  // some travel rounded: what is lost is remembered
   bool rounds_weights = false;    // some travel as differences to a reference
-  bool one_reference = false;     // which moves with every exchange of weights
+  bool keeps_reference = false;   // which is not what an outer optimizer agreed on
+  bool one_reference = false;     // and moves with every exchange of weights
   bool serves = false;            // somebody must answer while this worker computes
 };
 // UsageError for an exchange that cannot be run.

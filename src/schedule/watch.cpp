@@ -59,7 +59,7 @@ int lateness_of(const Ran& ran) {
   constexpr int kRandom = 8;  // programs of a schedule without a period
   const Traits traits = ran.strategy.traits_with(ran.world, ran.buckets);
   int steps = traits.staleness;
-  for (Step t = 0; t < (traits.period > 0 ? traits.period : kRandom); ++t)
+  for (Step t = 0; t < (traits.period > 0 ? traits.period : kRandom * traits.round); ++t)
     for (const Exchange& exchange : ran.strategy.program(t, ran.world, ran.buckets).exchanges)
       steps = std::max(steps, exchange.due.steps);
   return steps;

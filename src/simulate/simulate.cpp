@@ -58,7 +58,7 @@ Window until_steady(Simulator& simulator, Step first, Step period) {
 
 Window run(Simulator& simulator, const Cluster& cluster, const SimulateOptions& options) {
   const Traits& traits = simulator.traits();
-  const Step period = std::max(traits.period, 1);
+  const Step period = traits.period > 0 ? traits.period : traits.round;
   // Delayed exchanges reach their first merge, and those of the next round are under way.
   const bool carries = traits.staleness > 0 || period > 1;
   const Step turn = traits.rotation > 0 ? traits.rotation : period;

@@ -21,6 +21,24 @@ std::vector<int> layers_by_size(const Trace& trace, Bytes size, Bytes first) {
   return layers_each;
 }
 
+std::vector<int> layers_by_share(const Trace& trace, int count) {
+  const auto buckets = std::min(static_cast<std::size_t>(count), trace.layers.size());
+  const double share = static_cast<double>(trace.bytes().count) / static_cast<double>(buckets);
+  std::vector<int> layers_each;
+  double filled = 0;  // of all buckets so far
+  int layers = 0;
+  for (std::size_t i = trace.layers.size(); i-- > 0;) {
+    filled += static_cast<double>(trace.bytes(trace.layers[i]).count);
+    ++layers;
+    const std::size_t others = buckets - layers_each.size() - 1;
+    const bool is_full = filled >= share * static_cast<double>(layers_each.size() + 1);
+    if (i > 0 && (others == 0 || (!is_full && i != others))) continue;
+    layers_each.push_back(layers);
+    layers = 0;
+  }
+  return layers_each;
+}
+
 Bucketing::Bucketing(const Options& options) : how_(options.text("bucket")), wire_(options.wire()) {
   if (how_ != "optimal" && how_ != "layer" && how_ != "single") size_ = options.bytes("bucket");
 }

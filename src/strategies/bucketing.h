@@ -8,6 +8,9 @@ namespace riffle {
 // A bucket is closed when it holds `size`, the first one when it holds `first`.
 std::vector<int> layers_by_size(const Trace& trace, Bytes size, Bytes first);
 
+// So many buckets of about the same size; fewer where there are fewer layers.
+std::vector<int> layers_by_share(const Trace& trace, int count);
+
 class Bucketing {
  public:
   // Reads `bucket` and `wire`.

@@ -19,6 +19,8 @@
   X(dear)                            \
   X(asc_wfbp)                        \
   X(diloco)                          \
+  X(slowmo)                          \
+  X(noloco)                          \
   X(asp)                             \
   X(ssp)
 

@@ -23,7 +23,7 @@ class Dasgd : public Strategy {
                                 const BucketPlan& buckets) const override {
     Program program;
     if (step % tau_ != tau_ - 1) return program;
-    average_round(program, world, buckets, after_step(delay_), merge_);
+    average_round(program, {world.ranks()}, buckets, after_step(delay_), merge_);
     // The delta rule could turn a second moment negative; a mean of states cannot.
     if (mix_state_) add_state(program, after_step(delay_), mix(merge_.xi));
     return program;

@@ -2,37 +2,10 @@
 // Stich, "Local SGD converges fast and communicates little", ICLR 2019, arXiv:1805.09767.
 // Cost: T(M) every tau steps, nothing hidden; traffic falls to 1/tau.
 #include "strategies/builtin.h"
+#include "strategies/rounds.h"
 #include "strategies/weight_average.h"
 
 namespace riffle::strategies {
-namespace {
-
-class LocalSgd : public Strategy {
- public:
-  LocalSgd(int tau, bool mix_state) : tau_(tau), mix_state_(mix_state) {}
-
-  [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& /*cost*/,
-                                   const World& /*world*/) const override {
-    return one_bucket(trace);
-  }
-  [[nodiscard]] Program program(Step step, const World& world,
-                                const BucketPlan& buckets) const override {
-    Program program;
-    if (step % tau_ != tau_ - 1) return program;
-    average_round(program, world, buckets, before_forward(), replace());
-    if (mix_state_) add_state(program, before_step(1), replace());
-    return program;
-  }
-  [[nodiscard]] Traits traits(const World& /*world*/) const override {
-    return {.period = tau_, .mixed = Payload::weight};
-  }
-
- private:
-  int tau_;
-  bool mix_state_;
-};
-
-}  // namespace
 
 StrategyInfo local_sgd() {
   return {
@@ -47,10 +20,7 @@ StrategyInfo local_sgd() {
                        "learning rate; [dasgd](dasgd.md) hides the average too."},
       .candidates = {"tau=2", "tau=4", "tau=16"},
       .traffic = {ring_round_traffic()},
-      .make = [](const Options& options) {
-        return std::make_unique<LocalSgd>(static_cast<int>(options.integer("tau", 1)),
-                                          options.boolean("mix_state"));
-      }};
+      .make = [](const Options& options) { return std::make_unique<Rounds>(options, replace()); }};
 }
 
 }  // namespace riffle::strategies

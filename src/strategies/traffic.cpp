@@ -35,8 +35,8 @@ FormulaNames names_for(const NamedStrategy& strategy, std::size_t buckets) {
 Traffic sent_per_step(const NamedStrategy& strategy, const World& world, const Trace& trace) {
   const CostModel cost(world.cluster);
   const BucketPlan buckets = strategy->buckets(trace, cost, world);
-  const int period = strategy->traits_with(world, buckets).period;
-  const int steps = period > 0 ? period : 32;
+  const Traits traits = strategy->traits_with(world, buckets);
+  const int steps = traits.period > 0 ? traits.period : 32 * traits.round;
   Traffic sum;
   for (Step step = 0; step < steps; ++step)
     for (const Exchange& exchange : strategy->program(step, world, buckets).exchanges) {

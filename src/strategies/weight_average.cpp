@@ -31,15 +31,16 @@ void average_weights(Program& program, const Partition& groups, const BucketPlan
   if (mixing.state) add_state(program, before_step(1), replace());
 }
 
-void average_round(Program& program, const World& world, const BucketPlan& buckets, Due due,
+void average_round(Program& program, const Partition& groups, const BucketPlan& buckets, Due due,
                    Merge merge) {
   for (const Bucket& bucket : buckets)
-    program.add({.bucket = bucket.id,
-                 .payload = Payload::weight,
-                 .group = world.ranks(),
-                 .start = Start::step_done,
-                 .due = due,
-                 .merge = merge});
+    for (const Group& group : groups)
+      program.add({.bucket = bucket.id,
+                   .payload = Payload::weight,
+                   .group = group,
+                   .start = Start::step_done,
+                   .due = due,
+                   .merge = merge});
 }
 
 TrafficFormula ring_round_traffic() {

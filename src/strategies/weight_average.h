@@ -31,8 +31,8 @@ OptionInfo mix_state_option();
 void average_weights(Program& program, const Partition& groups, const BucketPlan& buckets,
                      const WeightMixing& mixing);
 
-// Every bucket averaged over the world at the end of a step, for strategies with rounds.
-void average_round(Program& program, const World& world, const BucketPlan& buckets, Due due,
+// These buckets averaged in every group at the end of a step, for strategies with rounds.
+void average_round(Program& program, const Partition& groups, const BucketPlan& buckets, Due due,
                    Merge merge);
 // What they send on rings, once in `tau` steps.
 TrafficFormula ring_round_traffic();

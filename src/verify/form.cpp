@@ -26,7 +26,9 @@ std::string bad_numbers(const Exchange& exchange) {
     return fmt::format("{} scales for {} members", exchange.scales.size(), size);
   if (!exchange.scales.empty() && exchange.merge.kind != Merge::Kind::correct)
     return "scales without the merge correct";
-  if (exchange.merge.kind == Merge::Kind::mix && !(exchange.merge.xi >= 0 && exchange.merge.xi < 1))
+  const bool mixes =
+      exchange.merge.kind == Merge::Kind::mix || exchange.merge.kind == Merge::Kind::outer;
+  if (mixes && !(exchange.merge.xi >= 0 && exchange.merge.xi < 1))
     return fmt::format("a local share of {} is not from 0 to below 1", exchange.merge.xi);
   return {};
 }
@@ -68,7 +70,8 @@ void check_form(const Schedule& schedule, std::vector<Problem>& problems) {
       if (what.empty()) what = bad_numbers(exchange);
       if (what.empty()) what = bad_times(at);
       const bool serves = exchange.collective == Collective::serve || exchange.ahead >= 0;
-      if (what.empty() && serves) what = schedule::refusal(exchange);
+      if (what.empty() && (serves || exchange.merge.kind == Merge::Kind::outer))
+        what = schedule::refusal(exchange);
       if (!what.empty()) add(problems, problem(Problem::Check::form, at, std::move(what)));
     }
   for (Step step = 0; problems.empty() && step < schedule.length(); ++step)

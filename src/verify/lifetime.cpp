@@ -31,19 +31,27 @@ void check_own_writes(const Instance& at, std::vector<Problem>& problems) {
                                 name_of(exchange.merge.kind), step_of(write))));
 }
 
+// What `merge` makes of `other`, which was merged between its snapshot and itself; empty: no harm.
+std::string harm(const Exchange& merge, const Instance& other) {
+  if (schedule::overwrites(merge))
+    return fmt::format("{} discards {}, merged after its snapshot", name_of(merge.merge.kind),
+                       describe(other));
+  if (merge.merge.kind == Merge::Kind::outer && other.exchange->merge.kind == Merge::Kind::outer)
+    return fmt::format("the outer step is from a value that {} has moved after its snapshot",
+                       describe(other));
+  return {};
+}
+
 // Merges of one rank into one bucket's payload, by the time they happen.
 void check_merges(std::vector<Instance>& merges, Rank rank, std::vector<Problem>& problems) {
   std::ranges::stable_sort(merges, {}, &Instance::merged);
-  for (std::size_t i = 0; i < merges.size(); ++i) {
-    if (!schedule::overwrites(*merges[i].exchange)) continue;
+  for (std::size_t i = 0; i < merges.size(); ++i)
     for (std::size_t j = i; j-- > 0 && merges[j].merged > merges[i].taken;) {
       if (starts_from(merges[i], merges[j])) continue;
-      add(problems,
-          problem(Problem::Check::lifetime, merges[i], Group{rank},
-                  fmt::format("{} discards {}, merged after its snapshot",
-                              name_of(merges[i].exchange->merge.kind), describe(merges[j]))));
+      std::string what = harm(*merges[i].exchange, merges[j]);
+      if (!what.empty())
+        add(problems, problem(Problem::Check::lifetime, merges[i], Group{rank}, std::move(what)));
     }
-  }
 }
 
 // A reduce_scatter leaves each member one block; an all_gather of the same group must follow.

@@ -1,5 +1,9 @@
 // A schedule as a linear machine: the values of one payload of one bucket on all workers, at zero
 // gradient, in any number type. Values are vectors over ranks (one coordinate of the model).
+//
+// Where all outer steps are of all workers, what they agree on is the same on all; which value that
+// is is the outer optimizer's, and the mean stands for it. Else what each worker has agreed on and
+// its momentum are part of the state.
 #pragma once
 
 #include <algorithm>
@@ -34,15 +38,23 @@ class Machine {
         if (exchange.bucket == bucket && exchange.payload == payload && exchange.group.size() > 1) {
           step.push_back(compile(exchange, schedule.ranks));
           own.add(exchange);
+          keeps_outer_ |= exchange.merge.kind == Merge::Kind::outer &&
+                          (exchange.group.size() < schedule.ranks.size() ||
+                           exchange.collective != Collective::all_reduce);
         }
       const auto waits = schedule::waits_of(own);
       for (std::size_t i = 0; i < step.size(); ++i)
         for (const int earlier : waits[i]) step[i].after.push_back(step[earlier].exchange);
     }
+    if (keeps_outer_) agreed_ = momentum_ = values_;
   }
 
   [[nodiscard]] const std::vector<T>& values() const { return values_; }
-  void set_values(std::vector<T> values) { values_ = std::move(values); }
+  // As a session begins: they are what was last agreed on.
+  void set_values(std::vector<T> values) {
+    values_ = std::move(values);
+    if (keeps_outer_) agreed_ = values_;
+  }
 
   // From the forward of one step, after its merges, to that of the next. The first call is step 0.
   void advance() {
@@ -57,9 +69,11 @@ class Machine {
     merge_due(moment(step_, Point::before_forward));
   }
 
-  // All that the future depends on: the values and the snapshots in flight.
+  // All that the future depends on: what workers hold, and the snapshots in flight.
   [[nodiscard]] std::vector<T> state() const {
     std::vector<T> all = values_;
+    all.insert(all.end(), agreed_.begin(), agreed_.end());
+    all.insert(all.end(), momentum_.begin(), momentum_.end());
     for (const Flight& flight : flights_)
       all.insert(all.end(), flight.snapshot.begin(), flight.snapshot.end());
     return all;
@@ -70,9 +84,13 @@ class Machine {
       for (T& value : into) value = *from++;
     };
     read(values_);
+    read(agreed_);
+    read(momentum_);
     for (Flight& flight : flights_) read(flight.snapshot);
     RIFFLE_CHECK(from == all.end());
   }
+  // So many values of each worker stand in front in the state: one after the other, over ranks.
+  [[nodiscard]] std::size_t kinds() const { return keeps_outer_ ? 3 : 1; }
 
  private:
   struct Compiled {
@@ -81,7 +99,9 @@ class Machine {
     std::vector<int> places;             // of the members among the live ranks
     std::vector<T> weights;              // that add up to one
     std::vector<T> scales;
-    T local{};  // the share of mix
+    T local{};  // the local share
+    T rate{};   // of an outer optimizer
+    T momentum{};
   };
   struct Flight {
     const Compiled* exchange;
@@ -92,7 +112,14 @@ class Machine {
 
   static Compiled compile(const Exchange& exchange, const Group& ranks) {
     const auto size = static_cast<std::size_t>(exchange.group.size());
-    Compiled made{&exchange, {}, {}, {}, {}, exactly<T>(exchange.merge.xi)};
+    Compiled made{.exchange = &exchange,
+                  .after = {},
+                  .places = {},
+                  .weights = {},
+                  .scales = {},
+                  .local = exactly<T>(exchange.merge.xi),
+                  .rate = exactly<T>(exchange.merge.learning_rate),
+                  .momentum = exactly<T>(exchange.merge.momentum)};
     for (const Rank rank : exchange.group) made.places.push_back(ranks.index_of(rank));
     const std::vector<double> weights =
         exchange.weights.empty() ? std::vector<double>(size, 1) : exchange.weights;
@@ -150,7 +177,22 @@ class Machine {
            sum;
   }
 
-  void merge(const Flight& flight, std::vector<T>& values) const {
+  static T mixed(const Compiled& exchange, const T& value, const T& target) {
+    return exchange.local * value + (exactly<T>(1) - exchange.local) * target;
+  }
+
+  // Where a worker's own outer step ends.
+  T outer_step(const Compiled& exchange, int place, const T& target) {
+    const T distance = agreed_[place] - target;
+    momentum_[place] = exchange.momentum * momentum_[place] + distance;
+    const T along = exchange.exchange->merge.nesterov
+                        ? distance + exchange.momentum * momentum_[place]
+                        : momentum_[place];
+    agreed_[place] = agreed_[place] - exchange.rate * along;
+    return agreed_[place];
+  }
+
+  void merge(const Flight& flight, std::vector<T>& values) {
     const Compiled& exchange = *flight.exchange;
     T mean{};
     for (std::size_t i = 0; i < flight.snapshot.size(); ++i)
@@ -160,11 +202,14 @@ class Machine {
       const T target = received(flight, i, mean, values);
       switch (exchange.exchange->merge.kind) {
         case Merge::Kind::replace:
-        case Merge::Kind::outer:  // all land on one value; which one is the outer optimizer's
           value = target;
           break;
         case Merge::Kind::mix:
-          value = exchange.local * value + (exactly<T>(1) - exchange.local) * target;
+          value = mixed(exchange, value, target);
+          break;
+        case Merge::Kind::outer:
+          value = mixed(exchange, value,
+                        keeps_outer_ ? outer_step(exchange, exchange.places[i], target) : target);
           break;
         case Merge::Kind::correct:
           value = value + exchange.scales[i] * (target - flight.snapshot[i]);
@@ -174,7 +219,10 @@ class Machine {
   }
 
   std::size_t owner_;
+  bool keeps_outer_ = false;
   std::vector<T> values_;
+  std::vector<T> agreed_;  // of outer optimizers
+  std::vector<T> momentum_;
   std::vector<std::vector<Compiled>> steps_;
   std::deque<Flight> flights_;
   Step step_ = 0;

@@ -66,11 +66,16 @@ std::optional<int> steps_to_consensus(const Schedule& schedule, int bucket) {
   return static_cast<int>(unequal) + 1;
 }
 
-void subtract_mean(Vector& state, std::size_t workers) {
-  const double mean =
-      std::accumulate(state.begin(), state.begin() + static_cast<std::ptrdiff_t>(workers), 0.0) /
-      static_cast<double>(workers);
-  for (double& value : state) value -= mean;
+// The mean of a kind of value from its own, that of the first from what is in flight.
+void subtract_means(Vector& state, std::size_t workers, std::size_t kinds) {
+  Vector means;
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
+    const auto first = state.begin() + static_cast<std::ptrdiff_t>(kind * workers);
+    means.push_back(std::accumulate(first, first + static_cast<std::ptrdiff_t>(workers), 0.0) /
+                    static_cast<double>(workers));
+  }
+  for (std::size_t i = 0; i < state.size(); ++i)
+    state[i] -= i < kinds * workers ? means[i / workers] : means.front();
 }
 
 // Of one period's product on what is left when all agree, with what is in flight.
@@ -83,11 +88,11 @@ double periodic_rate(const Schedule& schedule, int bucket) {
   const auto map = [&](const Vector& from) {
     Machine<double> run = machine;
     Vector state = from;
-    subtract_mean(state, workers);
+    subtract_means(state, workers, machine.kinds());
     run.set_state(state);
     for (Step step = 0; step < schedule.length(); ++step) run.advance();
     state = run.state();
-    subtract_mean(state, workers);
+    subtract_means(state, workers, machine.kinds());
     return state;
   };
   return std::pow(spectral_radius(map, dimension), 1.0 / static_cast<double>(schedule.length()));
@@ -141,7 +146,7 @@ double sampled_rate(const Schedule& schedule, int bucket) {
   constexpr int kVectors = 32;
   const auto workers = static_cast<std::size_t>(schedule.ranks.size());
   const auto square = [&](Vector values) {
-    subtract_mean(values, workers);
+    subtract_means(values, workers, 1);
     return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
   };
   Random random(23);

@@ -1,10 +1,12 @@
 // Groups that exchange the same thing at the same time are disjoint, and whenever something of a
-// kind is exchanged, everybody takes part with every bucket. A worker that has nobody to meet says
-// so by a group of one.
+// bucket is exchanged, everybody takes part. Gradients are exchanged of all buckets together;
+// weights, statistics and state may have their turns, bucket by bucket, but none is left out. A
+// worker that has nobody to meet says so by a group of one.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "verify/checks.h"
@@ -57,7 +59,7 @@ void check_cover(const Schedule& schedule, Step step, std::vector<Problem>& prob
     }
     if (present.empty()) continue;
     for (const Bucket& bucket : schedule.buckets) {
-      if (payload == Payload::buffers && bucket.buffers.count == 0) continue;  // it has none
+      if (payload != Payload::gradient && !present.contains(bucket.id)) continue;
       auto& ranks = present[bucket.id];
       std::ranges::sort(ranks);
       std::vector<Rank> missing;
@@ -69,6 +71,26 @@ void check_cover(const Schedule& schedule, Step step, std::vector<Problem>& prob
   }
 }
 
+// Every bucket has its turn.
+void check_turns(const Schedule& schedule, Payload payload, std::vector<Problem>& problems) {
+  std::set<int> present;
+  Step first = 0;
+  for (Step step = schedule.length(); step-- > 0;)
+    for (const Exchange& exchange : schedule.at(step).exchanges)
+      if (exchange.payload == payload) {
+        present.insert(exchange.bucket);
+        first = step;
+      }
+  if (present.empty()) return;
+  for (const Bucket& bucket : schedule.buckets) {
+    if (payload == Payload::buffers && bucket.buffers.count == 0) continue;  // it has none
+    if (!present.contains(bucket.id))
+      add(problems,
+          {Problem::Check::partition, first, bucket.id, schedule.ranks,
+           fmt::format("take no part in the exchange of {}s, in no step", name_of(payload))});
+  }
+}
+
 }  // namespace
 
 void check_partition(const Schedule& schedule, std::vector<Problem>& problems) {
@@ -76,6 +98,8 @@ void check_partition(const Schedule& schedule, std::vector<Problem>& problems) {
     check_disjoint(schedule, step, problems);
     check_cover(schedule, step, problems);
   }
+  for (const Payload payload : {Payload::weight, Payload::buffers, Payload::state})
+    check_turns(schedule, payload, problems);
 }
 
 }  // namespace riffle::verifier

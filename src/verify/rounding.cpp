@@ -103,8 +103,12 @@ class Play {
         case Merge::Kind::correct:
           x[k] += static_cast<float>(scale) * (mean - x[k]);
           break;
+        case Merge::Kind::outer:  // the mean stands for where it ends
+          x[k] = exchange.merge.xi == 0
+                     ? mean
+                     : x[k] + static_cast<float>(1 - exchange.merge.xi) * (mean - x[k]);
+          break;
         case Merge::Kind::replace:
-        case Merge::Kind::outer:
           x[k] = mean;
           break;
       }

@@ -13,14 +13,19 @@ namespace {
 
 using verifier::Schedule;
 
-// Enough draws to see groups change, however long they stay the same.
+// Enough draws to see groups change, however long they stay the same; whole rounds.
 std::vector<Program> sample(const Strategy& strategy, const World& world,
                             const BucketPlan& buckets) {
   constexpr Step kUsual = 128;
   constexpr Step kLongest = 4096;
+  const Step round = strategy.traits_with(world, buckets).round;
+  const auto is_enough = [&](Step steps, int changes) {
+    return steps % round == 0 && (steps >= std::max(kLongest, 4 * round) || changes >= 24 ||
+                                  (steps >= kUsual && changes >= 3));
+  };
   std::vector<Program> programs;
   int changes = 0;
-  for (Step step = 0; step < kLongest && changes < 24 && (step < kUsual || changes < 3); ++step) {
+  for (Step step = 0; !is_enough(step, changes); ++step) {
     programs.push_back(schedule::program_of(strategy, step, world, buckets));
     if (step > 0 && programs.back() != programs[step - 1]) ++changes;
   }

@@ -83,7 +83,9 @@ std::vector<std::string> specs() {
         "sesgd:schedule=random,order=combine-then-adapt,mix_state=true", "sesgd:bucket=1MB",
         "ds-sync:pattern=bottleneck,delay=1,mix_state=true", "ds-sync:pattern=bottleneck,delay=4",
         "ds-sync:pattern=bottleneck,order=combine-then-adapt", "dasgd:tau=3,delay=3",
-        "dasgd:merge=mix,xi=0.5,delay=4,mix_state=true", "local-sgd:tau=1", "diloco:tau=3"})
+        "dasgd:merge=mix,xi=0.5,delay=4,mix_state=true", "local-sgd:tau=1", "diloco:tau=3",
+        "diloco:tau=7,fragments=3,overlap=2,mix_state=true", "diloco:tau=5,overlap=4,xi=0.25",
+        "slowmo:tau=3,mix_state=true", "noloco:tau=3,mix_state=true"})
     all.emplace_back(more);
   std::ranges::sort(all);
   all.erase(std::ranges::unique(all).begin(), all.end());

@@ -64,6 +64,10 @@ TEST_P(MixerOf, EveryStrategyIsWhatItsProgramsMean) {
                                  "dasgd:tau=2,delay=2,merge=mix,xi=0.5",
                                  "local-sgd:tau=3,mix_state=true",
                                  "diloco:tau=5",
+                                 "diloco:tau=7,fragments=3,overlap=2,xi=0.3",
+                                 "diloco:tau=5,fragments=2,overlap=2,mix_state=true",
+                                 "slowmo:tau=4",
+                                 "noloco:tau=3",
                                  "ssp:staleness=0"};
   for (const StrategyInfo& info : table.all())
     for (const std::string& spec : info.specs())

@@ -257,6 +257,8 @@ while rank == 0:
             ("fit:4,a=1ms,b=1ns", "--", "true"),
             (FLAT,),
             (FLAT, "--check", "--", "true"),
+            (FLAT, "--check", "--stats"),
+            (FLAT, "--check", "--ranks-per-host", "2"),
             ("flat:1,latency=1ms,bandwidth=1Mbps", "--check"),
             ("flat:2,latency=0ms,bandwidth=1Mbps", "--", "true"),
             (FLAT, "--events", "at=1s,link=rack0,cut", "--", "true"),

@@ -28,6 +28,17 @@ TEST(Program, PrintsAnExchangeALine) {
   EXPECT_THAT(print(exchange), HasSubstr("before_step, mix 0.25"));
   exchange.merge = outer(0.7, 0.9);
   EXPECT_THAT(print(exchange), HasSubstr("before_step, outer 0.7 momentum 0.9"));
+  exchange.merge = outer(1, 0.5, false, 0.25);
+  EXPECT_THAT(print(exchange), HasSubstr("outer 1 momentum 0.5 heavy-ball xi 0.25"));
+  EXPECT_EQ(program_from_json(to_json(Program{{exchange}}), "p.json").exchanges[0], exchange);
+}
+
+TEST(Program, AnOuterStepIsNesterovsUnlessItSaysOtherwise) {
+  std::string text(kProgram);
+  const std::string_view scale = R"({"kind": "correct", "scale": 4})";
+  text.replace(text.find(scale), scale.size(),
+               R"({"kind": "outer", "learning_rate": 0.7, "momentum": 0.9})");
+  EXPECT_EQ(program_from_json(text, "p.json").exchanges[0].merge, outer(0.7, 0.9));
 }
 
 TEST(Program, BadJsonNamesTheFieldAndTheValue) {

@@ -37,7 +37,8 @@ Merge random_merge(Random& random) {
     case Merge::Kind::correct:
       return correct(random.uniform(0, 8));
     case Merge::Kind::outer:
-      return outer(random.uniform(), random.uniform());
+      return outer(random.uniform(), random.uniform(), chance(random, 2),
+                   chance(random, 2) ? random.uniform() : 0);
     case Merge::Kind::replace:
       break;
   }

@@ -28,6 +28,10 @@ RESUMED = [
     ("dasgd:tau=4,delay=3", FLAT, True),
     ("dasgd:tau=4,delay=3,merge=mix,mix_state=true", FLAT, True),
     ("diloco:tau=5,mix_state=true", FLAT, False),  # an outer momentum
+    ("diloco:tau=6,overlap=4", FLAT, True),
+    ("diloco:tau=8,fragments=3,overlap=2,mix_state=true", FLAT, True),
+    ("slowmo:tau=5", FLAT, False),
+    ("noloco:tau=5,mix_state=true", FLAT, False),
     ("sesgd:bucket=single,order=combine-then-adapt", FLAT, True),
     ("sesgd:bucket=single,schedule=random,group=2,mix_state=true", FLAT, True),
     ("gossip:mix_state=true", FLAT, True),

@@ -30,6 +30,8 @@ RULES = [
     "dasgd:tau=4,delay=1",
     "dasgd:tau=4,delay=2,merge=mix",
     "diloco:tau=8",
+    "slowmo:tau=8",
+    "noloco:tau=8",
 ]
 
 

@@ -41,7 +41,15 @@ OPTIONS = {
     ],
     "ds-sync": ["", "order=combine-then-adapt", "bucket=layer", "mix_state=true"],
     "dasgd": ["", "tau=3,delay=3", "merge=mix,xi=0.25", "tau=4,delay=2,mix_state=true"],
-    "diloco": ["tau=5", "tau=5,outer=0.5,momentum=0.8,mix_state=true"],
+    "diloco": [
+        "tau=5",
+        "tau=5,outer=0.5,momentum=0.8,mix_state=true",
+        "tau=6,fragments=3",
+        "tau=7,fragments=3,overlap=2,mix_state=true",
+        "tau=5,overlap=4,xi=0.3",
+    ],
+    "slowmo": ["tau=4", "tau=3,outer=0.8,momentum=0.7,mix_state=true"],
+    "noloco": ["tau=3", "tau=5,mix_state=true"],
 }
 SERVING = ["asp", "ssp"]  # refused over a process group: c10d_test.py
 ON_RACKS = [

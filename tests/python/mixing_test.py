@@ -48,6 +48,31 @@ def program_of(spec, cluster):
     return program
 
 
+def fragments_of(strategy, cluster, model):
+    """Where a model is cut into parts that take turns; and the program of all of them."""
+    world = riffle.World(cluster)
+    places, end = {}, 0  # in the weights
+    for name, p in model.named_parameters():
+        places[name] = slice(end, end + p.numel())
+        end += p.numel()
+    trained = [(name, p.numel()) for name, p in model.named_parameters() if p.requires_grad]
+    layers = [riffle.Layer(name, count) for name, count in trained]
+    buckets = strategy.buckets(riffle.Trace(layers), world)
+    fragments = []
+    for each in buckets:
+        before = sum(count for _, count in trained[: each.first])
+        inside = sum(count for _, count in trained[each.first : each.last + 1])
+        first, last = (places[trained[k][0]] for k in (each.first, each.last))
+        weights, state = slice(first.start, last.stop), slice(before, before + inside)
+        fragments.append(reference.Fragment(weights, state, each.first == 0))
+    return fragments, lambda step: strategy.program(step, world, buckets).exchanges
+
+
+def is_streaming(strategy):
+    options = strategy.options
+    return strategy.name == "diloco" and (options["fragments"], options["overlap"]) != ("1", "0")
+
+
 def groups_of(spec, cluster, lane=0):
     """Who averages with whom at a step, as the strategy's programs say."""
     program = program_of(spec, cluster)
@@ -57,7 +82,11 @@ def groups_of(spec, cluster, lane=0):
 def interpreted(spec, cluster, workers, make_optimizer):
     """What the programs of any strategy mean, a row per worker."""
     replicas = reference.Replicas(workers, perceptron, make_optimizer)
-    reference.interpret(replicas, STEPS, program_of(spec, cluster))
+    if is_streaming(riffle.make(spec)):
+        fragments, program = fragments_of(riffle.make(spec), cluster, perceptron())
+        reference.interpret(replicas, STEPS, program, [each.weights for each in fragments])
+    else:
+        reference.interpret(replicas, STEPS, program_of(spec, cluster))
     return replicas.weights()
 
 
@@ -107,6 +136,17 @@ def expected(spec, cluster, workers, make_optimizer, make_model=perceptron, step
     elif strategy.name == "dasgd":
         how = int(options["tau"]), int(options["delay"]), float(options["xi"])
         reference.dasgd(replicas, steps, *how, options["merge"] == "mix")
+    elif is_streaming(strategy):
+        fragments, _ = fragments_of(strategy, cluster, make_model())
+        numbers = (float(options[key]) for key in ("xi", "outer", "momentum"))
+        tau, overlap = int(options["tau"]), int(options["overlap"])
+        reference.streaming_diloco(replicas, steps, fragments, tau, overlap, *numbers)
+    elif strategy.name == "slowmo" and make_optimizer is momentum:
+        how = int(options["tau"]), float(options["outer"]), float(options["momentum"]), 0.05
+        reference.slowmo(replicas, steps, *how)
+    elif strategy.name == "noloco":
+        how = float(options["outer"]), float(options["momentum"])
+        reference.noloco(replicas, steps, *how, groups)
     elif strategy.name == "diloco":
         how = int(options["tau"]), float(options["outer"]), float(options["momentum"])
         reference.diloco(replicas, steps, *how)
@@ -135,6 +175,11 @@ def cases_for(workers):
         "diloco:tau=10",
         "ssp:staleness=0",
         "ssp:staleness=0,bucket=layer",
+        "diloco:tau=9,fragments=3",
+        "diloco:tau=10,fragments=3,overlap=3,xi=0.4",
+        "diloco:tau=7,overlap=6",
+        "slowmo:tau=5,momentum=0.7",
+        "noloco:tau=4",
     ]
     cases = [(spec, flat_cluster) for spec in specs if not is_timed(spec, flat_cluster)]
     if workers in SHAPES:

@@ -9,6 +9,7 @@ the two. Nothing here uses the runtime, the simulators or the verifier.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import torch
 from tasks import batch, flat, loss_of
@@ -214,6 +215,107 @@ def diloco(replicas: Replicas, steps: int, tau: int, rate: float, momentum: floa
             replicas.average_state(mean)
 
 
+def slowmo(
+    replicas: Replicas, steps: int, tau: int, alpha: float, beta: float, learning_rate: float
+) -> None:
+    """As the paper writes it, with the workers' constant learning rate: u <- beta u + (x_old -
+    mean)/lr, x <- x_old - alpha lr u."""
+    old = replicas.weights()[0]
+    u = torch.zeros_like(old)
+    mean = mean_matrix(replicas.workers)
+    for step in range(steps):
+        replicas.backward(step)
+        replicas.update()
+        if step % tau == tau - 1:
+            u = beta * u + (old - replicas.weights().mean(0)) / learning_rate
+            old = old - alpha * learning_rate * u
+            replicas.set_weights(old.expand(replicas.workers, -1))
+            replicas.set_statistics(mean @ replicas.statistics())
+            replicas.average_state(mean)
+
+
+def noloco(replicas: Replicas, steps: int, rate: float, momentum: float, pairs: GroupsOf) -> None:
+    """Worker i has slow weights y and momentum m: m <- mu m + a mean(x - y) + a (mean(y) - y) over
+    its pair, y <- y + m, x <- y."""
+    y = replicas.weights()
+    m = torch.zeros_like(y)
+    for step in range(steps):
+        replicas.backward(step)
+        replicas.update()
+        met = pairs(step)
+        if not met:
+            continue
+        w = partition_matrix(met, replicas.workers)
+        x = replicas.weights()
+        m = momentum * m + rate * (w @ (x - y)) + rate * (w @ y - y)
+        y = y + m
+        replicas.set_weights(y)
+        replicas.set_statistics(w @ replicas.statistics())
+        replicas.average_state(w)
+
+
+@dataclass
+class Fragment:
+    """What of the model takes a turn: elements of the weights, of the optimizer's state."""
+
+    weights: slice
+    state: slice
+    statistics: bool  # they travel with the last one
+
+
+def streaming_diloco(
+    replicas: Replicas,
+    steps: int,
+    fragments: list[Fragment],
+    tau: int,
+    overlap: int,
+    alpha: float,
+    rate: float,
+    momentum: float,
+) -> None:
+    """Algorithm 2 of arXiv:2501.18512: fragment p of P leaves at its own offset in the round and
+    is merged `overlap` steps later. The outer optimizer, torch's own Nesterov SGD, steps its global
+    copy along (global - mean of what left); then x <- alpha x + (1 - alpha) global."""
+    count = len(fragments)
+    globals_ = [torch.nn.Parameter(replicas.weights()[0][f.weights].clone()) for f in fragments]
+    outers = [torch.optim.SGD([g], lr=rate, momentum=momentum, nesterov=True) for g in globals_]
+    travelling: dict[int, tuple[torch.Tensor, ...]] = {}
+
+    def leave(p: int) -> None:
+        state = replicas.state() if replicas.mixes_state else torch.empty(0)
+        travelling[p] = (replicas.weights(), replicas.statistics(), state)
+
+    def arrive(p: int) -> None:
+        fragment = fragments[p]
+        weights, statistics, state = (sent.mean(0) for sent in travelling.pop(p))
+        globals_[p].grad = globals_[p].detach() - weights[fragment.weights]
+        outers[p].step()
+        x, local = replicas.weights(), alpha if overlap else 0.0
+        agreed = globals_[p].detach()
+        x[:, fragment.weights] = local * x[:, fragment.weights] + (1 - local) * agreed
+        replicas.set_weights(x)
+        if fragment.statistics:
+            replicas.set_statistics(local * replicas.statistics() + (1 - local) * statistics)
+        if replicas.mixes_state:
+            now = replicas.state()
+            mixed = local * now[:, fragment.state] + (1 - local) * state[fragment.state]
+            now[:, fragment.state] = mixed
+            replicas.set_state(now)
+
+    for step in range(steps):
+        replicas.backward(step)
+        replicas.update()
+        offsets = [(p + 1) * tau // count - 1 for p in range(count)]
+        for p, offset in enumerate(offsets):
+            if p in travelling and (step - overlap - offset) % tau == 0:
+                arrive(p)
+        for p, offset in enumerate(offsets):
+            if step % tau == offset:
+                leave(p)
+                if overlap == 0:
+                    arrive(p)
+
+
 def ds_sync_delayed(
     replicas: Replicas, steps: int, delay: int, racks: GroupsOf, delegates: Callable
 ) -> None:
@@ -243,9 +345,12 @@ def ds_sync_delayed(
         replicas.average(partition_matrix(racks(step), replicas.workers))
 
 
-def interpret(replicas: Replicas, steps: int, program: Callable) -> None:
+def interpret(
+    replicas: Replicas, steps: int, program: Callable, columns: list[slice] | None = None
+) -> None:
     """The rules of riffle/program.h read aloud, for programs that mix weights: they hold for every
-    strategy, whatever its name. `program` gives the exchanges of one bucket by step."""
+    strategy, whatever its name. `program` gives the exchanges of one bucket by step; or of all of
+    them, where `columns` tells the elements of each."""
     flights: list[tuple] = []  # an exchange, the step it is due in, the weights it left with
     agreed = replicas.weights()  # of outer optimizers
     velocity = torch.zeros_like(agreed)
@@ -255,7 +360,9 @@ def interpret(replicas: Replicas, steps: int, program: Callable) -> None:
             if exchange.start in points and len(exchange.group) > 1:
                 flights.append((exchange, step + exchange.due.steps, replicas.weights()))
 
-    def join(exchange: object, sent: torch.Tensor, x: torch.Tensor) -> None:
+    def join(exchange: object, *rows: torch.Tensor) -> None:
+        here = slice(None) if columns is None else columns[exchange.bucket]
+        sent, x, agreed, velocity = (each[:, here] for each in rows)
         group, merge = exchange.group, exchange.merge
         weights = torch.tensor(exchange.weights or [1.0] * len(group), dtype=torch.float64)
         if exchange.collective == "shift":
@@ -272,15 +379,18 @@ def interpret(replicas: Replicas, steps: int, program: Callable) -> None:
         else:
             moved = agreed[group] - mean
             velocity[group] = merge.momentum * velocity[group] + moved
-            agreed[group] -= merge.learning_rate * (moved + merge.momentum * velocity[group])
-            x[group] = agreed[group]
+            along = velocity[group]
+            if merge.nesterov:
+                along = moved + merge.momentum * velocity[group]
+            agreed[group] -= merge.learning_rate * along
+            x[group] = merge.xi * x[group] + (1 - merge.xi) * agreed[group]
 
     def merge_due(step: int, point: str) -> None:
         others = []
         x = replicas.weights()
         for exchange, due, sent in flights:
             if due == step and exchange.due.point == point:
-                join(exchange, sent, x)
+                join(exchange, sent, x, agreed, velocity)
             else:
                 others.append((exchange, due, sent))
         flights[:] = others

@@ -33,6 +33,7 @@ FEW = [
     ("ds-sync:pattern=bottleneck,delay=3", RACKS),
     ("dasgd:tau=4,delay=3", FLAT),
     ("diloco:tau=5", FLAT),
+    ("diloco:tau=8,fragments=3,overlap=2", FLAT),
 ]
 VARIANTS = [
     ("sesgd:schedule=random", FLAT),
@@ -42,6 +43,8 @@ VARIANTS = [
     ("local-sgd:tau=5", FLAT),
     ("gossip:mix_state=true", FLAT),
     ("ssp:staleness=0", FLAT),
+    ("slowmo:tau=5", FLAT),
+    ("noloco:tau=3", FLAT),
 ]
 MOMENTS = ("after step", "in backward", "in save")
 

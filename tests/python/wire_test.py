@@ -21,6 +21,8 @@ MIXING = [
     "local-sgd:tau=2,wire=int8",
     "dasgd:tau=4,delay=3,wire=int8",
     "diloco:tau=5,wire=int8",
+    "diloco:tau=8,fragments=3,overlap=2,wire=int8",
+    "noloco:tau=2,wire=int8",
 ]
 
 

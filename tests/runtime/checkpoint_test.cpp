@@ -59,6 +59,10 @@ std::vector<std::string> specs() {
                                 "dasgd:tau=4,delay=3",
                                 "dasgd:tau=4,delay=4,merge=mix",
                                 "diloco:tau=4",
+                                "diloco:tau=4,overlap=3",
+                                "diloco:tau=8,fragments=3,overlap=2,mix_state=true",
+                                "slowmo:tau=4",
+                                "noloco:tau=4",
                                 "local-sgd:tau=4",
                                 "ssp:staleness=0"};
   const StrategyTable table = StrategyTable::builtin();

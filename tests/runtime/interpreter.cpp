@@ -13,11 +13,13 @@ struct Flight {
 
 class Interpreter {
  public:
-  explicit Interpreter(int workers)
+  Interpreter(int workers, const BucketPlan& buckets)
       : x_(static_cast<std::size_t>(workers), toy_start(1)),
         v_(x_.size(), Vector(x_[0].size())),
         agreed_(x_),
-        momentum_(v_) {}
+        momentum_(v_) {
+    for (const Bucket& bucket : buckets) columns_.push_back(columns_of(bucket));
+  }
 
   // `averaged`: everybody uses the mean of all gradients, as exact strategies promise.
   void step(Step t, const Program& program, bool averaged) {
@@ -91,13 +93,15 @@ class Interpreter {
   }
 
   void join(const Flight& flight, int i) {
-    const auto& [kind, xi, scale, rate, momentum] = flight.exchange.merge;
+    const Merge& merge = flight.exchange.merge;
+    const double xi = merge.xi;
     const auto rank = static_cast<std::size_t>(flight.exchange.group.ranks()[i]);
     const Vector target = target_of(flight, i);
     const Vector& sent = flight.snapshot[rank];
     Vector& value = flight.exchange.payload == Payload::state ? v_[rank] : x_[rank];
-    const double own = flight.exchange.scales.empty() ? scale : flight.exchange.scales[i];
-    for (std::size_t k = 0; k < value.size(); ++k) switch (kind) {
+    const double own = flight.exchange.scales.empty() ? merge.scale : flight.exchange.scales[i];
+    const Columns columns = columns_.at(static_cast<std::size_t>(flight.exchange.bucket));
+    for (std::size_t k = columns.begin; k < columns.end; ++k) switch (merge.kind) {
         case Merge::Kind::replace:
           value[k] = target[k];
           break;
@@ -109,9 +113,11 @@ class Interpreter {
           break;
         case Merge::Kind::outer: {
           const double moved = agreed_[rank][k] - target[k];
-          momentum_[rank][k] = momentum * momentum_[rank][k] + moved;
-          agreed_[rank][k] -= rate * (moved + momentum * momentum_[rank][k]);
-          value[k] = agreed_[rank][k];
+          double& u = momentum_[rank][k];
+          u = merge.momentum * u + moved;
+          agreed_[rank][k] -=
+              merge.learning_rate * (merge.nesterov ? moved + merge.momentum * u : u);
+          value[k] = xi * value[k] + (1 - xi) * agreed_[rank][k];
           break;
         }
       }
@@ -121,23 +127,41 @@ class Interpreter {
   std::vector<Vector> v_;
   std::vector<Vector> agreed_;  // of outer optimizers
   std::vector<Vector> momentum_;
+  std::vector<Columns> columns_;  // of the buckets
   std::vector<Flight> flights_;
 };
 
 }  // namespace
 
 std::vector<Vector> interpret(const NamedStrategy& strategy, const World& world, int steps) {
-  Interpreter workers(world.size());
-  const BucketPlan buckets = any_bucket();
+  const BucketPlan buckets = toy_buckets(strategy, world);
+  Interpreter workers(world.size(), buckets);
   const bool exact = strategy->traits(world).exact;
   for (Step t = 0; t < steps; ++t) workers.step(t, strategy->program(t, world, buckets), exact);
   return workers.weights(steps);
+}
+
+BucketPlan toy_buckets(const NamedStrategy& strategy, const World& world) {
+  Trace trace;
+  for (const std::int64_t size : kSizes)
+    trace.layers.push_back({"layer", size, Seconds(1e-3), Seconds(2e-3)});
+  return strategy->buckets(trace, CostModel(world.cluster), world);
 }
 
 BucketPlan any_bucket() {
   Trace trace;
   trace.layers.push_back({"all", 1, Seconds(1), Seconds(1)});
   return one_bucket(trace);
+}
+
+Columns columns_of(const Bucket& bucket) {
+  Columns columns;
+  for (int layer = 0; layer <= bucket.last; ++layer) {
+    const auto size = static_cast<std::size_t>(kSizes[static_cast<std::size_t>(layer)]);
+    (layer < bucket.first ? columns.begin : columns.end) += size;
+  }
+  columns.end += columns.begin;
+  return columns;
 }
 
 }  // namespace riffle::test

@@ -11,7 +11,16 @@ namespace riffle::test {
 // The weights of all workers after so many steps of the toy, all starting from rank 0's.
 std::vector<Vector> interpret(const NamedStrategy& strategy, const World& world, int steps);
 
-// A plan of one bucket: merges work on each element alone, so how a model is cut does not matter.
+// How the strategy cuts the toy.
+BucketPlan toy_buckets(const NamedStrategy& strategy, const World& world);
+// A plan of one bucket, for who meets whom: merges work on each element alone, so how a model is
+// cut does not matter where all of it is exchanged together.
 BucketPlan any_bucket();
+// The elements of the toy that a bucket holds.
+struct Columns {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+Columns columns_of(const Bucket& bucket);
 
 }  // namespace riffle::test

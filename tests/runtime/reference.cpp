@@ -105,6 +105,89 @@ void diloco(Workers& all, int steps, const NamedStrategy& strategy) {
   }
 }
 
+// papers: u <- beta*u + (x_old - mean)/lr; x <- x_old - alpha*lr*u.
+void slowmo(Workers& all, int steps, const NamedStrategy& strategy) {
+  const int tau = number(strategy, "tau");
+  const double alpha = std::stod(option(strategy, "outer"));
+  const double beta = std::stod(option(strategy, "momentum"));
+  Vector old = all.x[0];
+  Vector u(old.size());
+  for (Step t = 0; t < steps; ++t) {
+    all.local_step(t);
+    if (t % tau != tau - 1 || all.size() == 1) continue;
+    const Vector average = mean(all.x);
+    for (std::size_t k = 0; k < old.size(); ++k) {
+      u[k] = beta * u[k] + (old[k] - average[k]) / kRate;
+      old[k] -= alpha * kRate * u[k];
+    }
+    all.x.assign(all.size(), old);
+  }
+}
+
+// m <- mu*m + a*mean(x - y) + a*(mean(y) - y) over the worker's pair; y <- y + m; x <- y.
+void noloco(Workers& all, int steps, const NamedStrategy& strategy,
+            const std::function<Partition(Step)>& pairs_at) {
+  const double rate = std::stod(option(strategy, "outer"));
+  const double momentum = std::stod(option(strategy, "momentum"));
+  std::vector<Vector> slow = all.x;
+  std::vector<Vector> m(all.size(), Vector(all.x[0].size()));
+  for (Step t = 0; t < steps; ++t) {
+    all.local_step(t);
+    const std::vector<Vector> old = slow;
+    for (const Group& pair : pairs_at(t)) {
+      if (pair.size() < 2) continue;
+      std::vector<Vector> moved;
+      std::vector<Vector> agreed;
+      for (const Rank j : pair) {
+        agreed.push_back(old[j]);
+        moved.push_back(all.x[j]);
+        for (std::size_t k = 0; k < old[j].size(); ++k) moved.back()[k] -= old[j][k];
+      }
+      const Vector step = mean(moved);
+      const Vector middle = mean(agreed);
+      for (const Rank i : pair) {
+        for (std::size_t k = 0; k < step.size(); ++k) {
+          m[i][k] = momentum * m[i][k] + rate * step[k] + rate * (middle[k] - old[i][k]);
+          slow[i][k] += m[i][k];
+        }
+        all.x[i] = slow[i];
+      }
+    }
+  }
+}
+
+// Fragment p of P sends at its own offset in the round of tau steps and is merged `overlap` steps
+// later: the outer step on the global copy, then x <- alpha*x + (1-alpha)*global.
+void streaming(Workers& all, int steps, const NamedStrategy& strategy,
+               const BucketPlan& fragments) {
+  const int tau = number(strategy, "tau");
+  const int overlap = number(strategy, "overlap");
+  const double rate = std::stod(option(strategy, "outer"));
+  const double momentum = std::stod(option(strategy, "momentum"));
+  const double alpha = overlap > 0 ? std::stod(option(strategy, "xi")) : 0;
+  const auto count = static_cast<int>(fragments.size());
+  Vector global = all.x[0];
+  Vector velocity(global.size());
+  std::vector<Vector> sent(fragments.size());  // the workers' mean when the fragment left
+  for (Step t = 0; t < steps; ++t) {
+    all.local_step(t);
+    for (int p = 0; p < count && all.size() > 1; ++p) {
+      const Step offset = (p + 1) * tau / count - 1;
+      const auto part = columns_of(fragments[static_cast<std::size_t>(p)]);
+      Vector& mean_sent = sent[static_cast<std::size_t>(p)];
+      if (overlap == 0 && t % tau == offset) mean_sent = mean(all.x);
+      if (t >= offset + overlap && (t - offset - overlap) % tau == 0)
+        for (std::size_t k = part.begin; k < part.end; ++k) {
+          const double delta = global[k] - mean_sent[k];
+          velocity[k] = momentum * velocity[k] + delta;
+          global[k] -= rate * (delta + momentum * velocity[k]);
+          for (Vector& x : all.x) x[k] = alpha * x[k] + (1 - alpha) * global[k];
+        }
+      if (overlap > 0 && t % tau == offset) mean_sent = mean(all.x);
+    }
+  }
+}
+
 void dasgd(Workers& all, int steps, const NamedStrategy& strategy) {
   const int tau = number(strategy, "tau");
   const int delay = number(strategy, "delay");
@@ -238,8 +321,15 @@ std::optional<std::vector<Vector>> reference(const std::string& spec, const Worl
     synchronous(all, steps);
   else if (strategy.name == "local-sgd")
     local_sgd(all, steps, number(strategy, "tau"), option(strategy, "mix_state") == "true");
-  else if (strategy.name == "diloco")
+  else if (strategy.name == "diloco" && option(strategy, "fragments") == "1" &&
+           option(strategy, "overlap") == "0")
     diloco(all, steps, strategy);
+  else if (strategy.name == "diloco" && option(strategy, "mix_state") == "false")
+    streaming(all, steps, strategy, toy_buckets(strategy, world));
+  else if (strategy.name == "slowmo")
+    slowmo(all, steps, strategy);
+  else if (strategy.name == "noloco")
+    noloco(all, steps, strategy, [&](Step t) { return groups_at(strategy, world, buckets, t, 0); });
   else if (strategy.name == "dasgd")
     dasgd(all, steps, strategy);
   else if (strategy.name == "gossip")

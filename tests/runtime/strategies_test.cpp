@@ -47,6 +47,13 @@ const std::vector<std::string>& specs() {
         "diloco:tau=5",
         "ssp:staleness=0",
         "ssp:staleness=0,bucket=layer",
+        "diloco:tau=6,fragments=3",
+        "diloco:tau=7,fragments=3,overlap=2,xi=0.3",
+        "diloco:tau=4,overlap=3",
+        "diloco:tau=9,fragments=9,mix_state=true",
+        "slowmo:tau=4,outer=0.9,momentum=0.6",
+        "noloco:tau=3,outer=0.6,momentum=0.4",
+        "noloco:tau=7",
     };
     const StrategyTable table = StrategyTable::builtin();
     for (const StrategyInfo& info : table.all()) list.push_back(info.name);

@@ -27,6 +27,7 @@ std::string words(const Needs& needs) {
   add(needs.buffers, "buffers");
   add(needs.state, "state");
   add(needs.outer, "outer");
+  add(needs.agrees, "agrees");
   add(needs.forward, "forward");
   add(needs.ready, "ready");
   add(needs.per_bucket, "per_bucket");
@@ -48,7 +49,10 @@ TEST(Needs, OfBuiltInStrategies) {
       {"sesgd:mix_state=true", "weights state forward per_bucket lanes=1"},
       {"sesgd:schedule=random", "weights forward per_bucket lanes=1"},
       {"ds-sync:pattern=bottleneck,delay=2", "weights forward ready per_bucket lanes=2"},
-      {"diloco", "weights outer forward lanes=1"},
+      {"diloco", "weights outer agrees forward lanes=1"},
+      {"diloco:fragments=2,overlap=3", "weights outer agrees lanes=1"},
+      {"slowmo:mix_state=true", "weights state outer agrees forward lanes=1"},
+      {"noloco", "weights outer forward lanes=1"},
       {"local-sgd", "weights forward lanes=1"},
   };
   for (const auto& [spec, needs] : expected)
@@ -81,12 +85,18 @@ TEST(Needs, OfWhatIsRounded) {
   EXPECT_TRUE(needs_of(programs("ds-sync:wire=f16")).rounds_weights);
   EXPECT_FALSE(needs_of(programs("ds-sync:wire=f16")).one_reference);
   EXPECT_FALSE(needs_of(programs("local-sgd")).rounds_weights);
+  // What an outer optimizer agreed on is a reference where all share it.
+  EXPECT_FALSE(needs_of(programs("diloco:wire=int8")).keeps_reference);
+  EXPECT_FALSE(needs_of(programs("diloco:fragments=4,overlap=2,wire=int8")).keeps_reference);
+  EXPECT_TRUE(needs_of(programs("noloco:wire=int8")).keeps_reference);
+  EXPECT_FALSE(needs_of(programs("noloco:wire=int8")).one_reference);
 }
 
 TEST(Programs, OfAPeriodOrOfAFewDraws) {
   EXPECT_EQ(programs("bsp").size(), 1U);
   EXPECT_EQ(programs("local-sgd:tau=5").size(), 5U);
   EXPECT_EQ(programs("sesgd:schedule=random").size(), 8U);
+  EXPECT_EQ(programs("noloco:tau=5").size(), 40U);  // of whole rounds
 }
 
 TEST(Programs, BuffersTravelBesideTheWeightsOfTheirBucket) {
@@ -117,6 +127,17 @@ TEST(Programs, BuffersTravelBesideTheWeightsOfTheirBucket) {
   }
   EXPECT_EQ(own, plain);
   EXPECT_EQ(with_buffers, 1);
+}
+
+TEST(Programs, BuffersKeepTheLocalShareOfALateOuterStep) {
+  const NamedStrategy strategy = test::make("diloco:tau=3,overlap=2,xi=0.3");
+  BucketPlan buckets = one_bucket(test::trace(2));
+  buckets[0].buffers = Bytes{64};
+  const Program whole = program_of(*strategy.strategy, 2, kRacks, buckets);
+  ASSERT_EQ(whole.exchanges.size(), 2U);
+  EXPECT_EQ(whole.exchanges[1].payload, Payload::buffers);
+  EXPECT_EQ(whole.exchanges[1].merge, mix(0.3));
+  EXPECT_EQ(whole.exchanges[1].due, after_step(2));
 }
 
 TEST(Programs, BuffersAreCorrectedOnceHoweverWeightsAreScaled) {

@@ -105,6 +105,7 @@ TEST(Overwrites, ReplaceAndOuter) {
   };
   EXPECT_TRUE(overwrites(with(replace())));
   EXPECT_TRUE(overwrites(with(outer(0.7, 0.9))));
+  EXPECT_FALSE(overwrites(with(outer(0.7, 0.9, true, 0.5))));  // it keeps a local share
   EXPECT_FALSE(overwrites(with(mix(0.5))));
   EXPECT_FALSE(overwrites(with(correct())));
 }
@@ -165,6 +166,7 @@ TEST(TravelsInPlace, WhereNobodyLooks) {
       {weight(Start::bucket_stepped, before_forward()), true},
       {weight(Start::step_done, before_forward()), true},
       {weight(Start::step_done, before_forward(), outer(0.7, 0.9)), true},
+      {weight(Start::step_done, before_forward(), outer(0.7, 0.9, true, 0.5)), false},
       {weight(Start::bucket_ready, before_forward()), false},  // the update comes between
       {weight(Start::bucket_ready, before_step()), false},
       {weight(Start::bucket_stepped, before_forward(2)), false},
@@ -208,7 +210,13 @@ TEST(Refusal, SaysWhyNoWorkerCanRunIt) {
                   e.merge = outer(0.7, 0.9);
                   e.due = before_forward(2);
                 }),
-            "an outer step is due before the next forward");
+            "an outer step without a local share is due before the next forward");
+  EXPECT_EQ(why(plain,
+                [](Exchange& e) {
+                  e.merge = outer(0.7, 0.9, false, 0.5);
+                  e.due = after_step(2);
+                }),
+            "");
   EXPECT_EQ(why(plain,
                 [](Exchange& e) {
                   e.collective = Collective::reduce_scatter;

@@ -1,4 +1,5 @@
 // Where a closed form exists, the events add up to it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -131,6 +132,30 @@ TEST(ClosedForm, DasgdStallsForWhatTheDelayDoesNotHide) {
         EXPECT_NEAR(result.iteration * tau / (tau * compute + stall), 1, 1e-6)
             << bandwidth << " tau " << tau << " delay " << delay;
       }
+}
+
+// Streaming diloco: every fragment of a round stalls for what its overlap does not hide.
+TEST(ClosedForm, FragmentsStallForWhatTheOverlapDoesNotHide) {
+  const Trace trace = small_trace(8);
+  const Seconds compute = trace.compute();
+  int stalled = 0;
+  for (const std::string bandwidth : {"10Gbps", "1Gbps", "200Mbps", "50Mbps"})
+    for (const int fragments : {1, 2, 4})
+      for (const int overlap : {1, 2}) {
+        const int tau = 12;
+        const Cluster cluster = parse_cluster("flat:8,latency=100us,bandwidth=" + bandwidth);
+        const Seconds exchange = CostModel(cluster).time({.group = World(cluster).ranks()},
+                                                         Bytes{trace.bytes().count / fragments});
+        const Seconds stall = std::max(Seconds{}, exchange - overlap * compute);
+        stalled += stall > Seconds{} ? 1 : 0;
+        const Simulation result = simulate_spec(
+            trace, cluster,
+            fmt::format("diloco:tau={},fragments={},overlap={}", tau, fragments, overlap));
+        EXPECT_NEAR(result.iteration * tau / (tau * compute + fragments * stall), 1, 1e-6)
+            << bandwidth << " fragments " << fragments << " overlap " << overlap;
+      }
+  EXPECT_GT(stalled, 4);
+  EXPECT_LT(stalled, 20);  // of 24
 }
 
 // The recurrences of WFBP and MG-WFBP hold where exchanges follow each other on one switch.

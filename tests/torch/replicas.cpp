@@ -144,7 +144,7 @@ void Replicas::take(const Program& program, Step step, Start start) {
     // Statistics go with the weights, but are never extrapolated.
     exchange.payload = Payload::buffers;
     exchange.scales.clear();
-    if (exchange.merge.kind == Merge::Kind::outer) exchange.merge = riffle::replace();
+    if (exchange.merge.kind == Merge::Kind::outer) exchange.merge = riffle::mix(exchange.merge.xi);
     exchange.merge.scale = 1;
     add();
   }
@@ -191,9 +191,10 @@ void Replicas::merge(const Flight& flight) {
       case Merge::Kind::outer: {
         const Tensor delta = agreed_[rank] - mean;
         momentum_[rank] = merge.momentum * momentum_[rank] + delta;
-        agreed_[rank] =
-            agreed_[rank] - merge.learning_rate * (delta + merge.momentum * momentum_[rank]);
-        scatter(rank, exchange.payload, agreed_[rank]);
+        const Tensor& along =
+            merge.nesterov ? delta + merge.momentum * momentum_[rank] : momentum_[rank];
+        agreed_[rank] = agreed_[rank] - merge.learning_rate * along;
+        scatter(rank, exchange.payload, merge.xi * x + (1 - merge.xi) * agreed_[rank]);
         break;
       }
     }

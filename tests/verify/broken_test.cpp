@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "riffle/verify.h"
 #include "support/programs.h"
 
@@ -244,6 +246,55 @@ TEST(Broken, CorrectionsThatOvershoot) {
   EXPECT_THAT(result.problems, found(Check::mixing, 0, 0, {0, 1, 2, 3}, "does not shrink"));
 }
 
+// Both buckets by an outer step of the world, at these steps of a round of two.
+std::vector<Program> outer_steps(const Due& due, double xi) {
+  Program program = step({{0, 1, 2, 3}});
+  for (Exchange& exchange : program.exchanges) {
+    exchange.start = Start::step_done;
+    exchange.due = due;
+    exchange.merge = outer(0.7, 0.9, true, xi);
+  }
+  return {program, Program{}};
+}
+
+TEST(Broken, AnOuterStepThatComesLate) {
+  EXPECT_TRUE(check(outer_steps(before_forward(), 0)).ok());
+  // With a local share it may, as long as the next one has not left.
+  EXPECT_TRUE(check(outer_steps(after_step(1), 0.5)).ok());
+  EXPECT_TRUE(check(outer_steps(after_step(2), 0.5)).ok());
+  EXPECT_THAT(check(outer_steps(after_step(1), 0)).problems,
+              found(Check::form, 0, 0, {0, 1, 2, 3}, "without a local share is due before"));
+  EXPECT_THAT(check(outer_steps(after_step(3), 0.5)).problems,
+              found(Check::lifetime, 2, 0, {0}, "is from a value that the weight"));
+}
+
+TEST(Broken, AFragmentWithoutATurn) {
+  auto programs = outer_steps(before_forward(), 0);
+  programs[1].add(programs[0].exchanges[1]);
+  programs[0].exchanges.pop_back();
+  EXPECT_TRUE(check(programs).ok());  // each bucket has its turn
+  programs[1].exchanges.clear();
+  EXPECT_THAT(check(programs).problems, found(Check::partition, 0, 1, {0, 1, 2, 3},
+                                              "take no part in the exchange of weights"));
+}
+
+// Every worker's own slow weights in fixed pairs of racks: momentum above the pull drives them
+// apart.
+TEST(Broken, MomentumThatDrivesPairsApart) {
+  const auto pairs = [](double rate, double momentum) {
+    Program first = step({{0, 1}, {2, 3}});
+    Program second = step({{0, 2}, {1, 3}});
+    for (Program* program : {&first, &second})
+      for (Exchange& exchange : program->exchanges) exchange.merge = outer(rate, momentum, false);
+    return check({first, second});
+  };
+  const Verification sound = pairs(0.7, 0.5);
+  EXPECT_TRUE(sound.ok()) << print(sound.problems.front());
+  EXPECT_NEAR(*sound.mixing_rate, std::sqrt(0.5), 1e-4);  // plain averages agree in two steps
+  EXPECT_THAT(pairs(3.5, 0.5).problems,
+              found(Check::mixing, 0, 0, {0, 1, 2, 3}, "does not shrink"));
+}
+
 TEST(Broken, FormsThatMakeNoSense) {
   const auto form = [](auto change, const std::string& words, Group ranks = {0, 1, 2, 3}) {
     Program program = step({{0, 1, 2, 3}});
@@ -259,6 +310,7 @@ TEST(Broken, FormsThatMakeNoSense) {
   form([](Exchange& e) { e.weights = {1, 0, 1, 1}; }, "not above zero");
   form([](Exchange& e) { e.scales = {1, 1, 1, 1}; }, "without the merge correct");
   form([](Exchange& e) { e.merge = mix(1.5); }, "local share of 1.5");
+  form([](Exchange& e) { e.merge = outer(1, 0, true, -0.5); }, "local share of -0.5");
   form([](Exchange& e) { e.due = before_step(); }, "not after its start");
   form([](Exchange& e) { e.due = after_step(); }, "not after its start");
   form([](Exchange& e) { e.payload = Payload::gradient; }, "was used already");

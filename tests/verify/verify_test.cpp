@@ -94,6 +94,50 @@ TEST(Verify, RoundsAgreeWhenTheyEnd) {
               1e-9);
   EXPECT_EQ(check("diloco", flat(6)).steps_to_consensus, 20);
   EXPECT_EQ(check("diloco", flat(6)).mean_preserved, std::nullopt);
+  EXPECT_EQ(check("slowmo:tau=7", flat(6)).steps_to_consensus, 7);
+  EXPECT_EQ(check("diloco:tau=8,fragments=4", flat(6)).steps_to_consensus, 8);
+}
+
+TEST(Verify, LateOuterStepsLeaveTheLocalShare) {
+  for (const char* spec : {"diloco:tau=5,overlap=3,xi=0.3", "diloco:tau=5,overlap=4,xi=0.3",
+                           "diloco:tau=5,fragments=2,overlap=2,xi=0.3"}) {
+    const Verification result = check(spec, flat(6));
+    EXPECT_NEAR(*result.mixing_rate, std::pow(0.3, 0.2), 1e-9) << spec;
+    EXPECT_EQ(result.steps_to_consensus, std::nullopt) << spec;
+  }
+}
+
+// Pairs of which every worker keeps its own slow weights: the rate by other means, y and momentum
+// of every worker by the paper's rule at zero gradient, over many rounds.
+TEST(Verify, PairsWithMomentumComeTogether) {
+  constexpr int kWorkers = 16;
+  const World world = flat(kWorkers);
+  const Verification result = check("noloco:tau=1", world);
+  EXPECT_EQ(result.period, std::nullopt);
+  EXPECT_EQ(result.mean_preserved, std::nullopt);
+  Random random(3);
+  std::vector<double> y(kWorkers);
+  std::vector<double> m(kWorkers);
+  for (double& value : y) value = random.normal();
+  const auto apart = [&] {
+    const double mean = std::accumulate(y.begin(), y.end(), 0.0) / kWorkers;
+    double sum = 0;
+    for (const double value : y) sum += (value - mean) * (value - mean);
+    return std::sqrt(sum);
+  };
+  constexpr int kRounds = 100;
+  const double before = apart();
+  for (Step step = 0; step < kRounds; ++step)
+    for (const Exchange& pair : program("noloco:tau=1", step, world).exchanges) {
+      const Rank a = pair.group.ranks()[0];
+      const Rank b = pair.group.ranks()[1];
+      const double middle = (y[a] + y[b]) / 2;
+      for (const Rank i : {a, b}) m[i] = 0.5 * m[i] + 0.7 * (middle - y[i]);
+      for (const Rank i : {a, b}) y[i] += m[i];
+    }
+  // The verifier looks at other starts, and a few rounds more.
+  EXPECT_NEAR(*result.mixing_rate, std::pow(apart() / before, 1.0 / kRounds), 0.05);
+  EXPECT_LT(*result.mixing_rate, 0.95);
 }
 
 TEST(Verify, ExactStrategiesAgreeAtOnce) {
@@ -170,7 +214,8 @@ TEST(Verify, ExampleRacksAreOfTheDefaultGroup) {
 TEST(Verify, SaysWhatRoundingCostsAndThatTheMeanStays) {
   for (const char* spec :
        {"wfbp:wire=int8", "dear:wire=bf16", "sesgd:wire=int8", "gossip:wire=bf16",
-        "ds-sync:pattern=bottleneck,wire=int8", "dasgd:wire=f16"}) {
+        "ds-sync:pattern=bottleneck,wire=int8", "dasgd:wire=f16", "slowmo:tau=2,wire=int8",
+        "noloco:tau=2,wire=int8", "diloco:tau=4,fragments=2,overlap=1,wire=int8"}) {
     const Verification proof = check(spec, racks("2x2"));
     ASSERT_TRUE(proof.rounding.has_value()) << spec;
     EXPECT_EQ(proof.rounding->steps, 10000) << spec;

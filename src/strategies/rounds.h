@@ -1,0 +1,30 @@
+// Rounds: all workers train alone for tau steps, then groups average the whole model at once.
+#pragma once
+
+#include "riffle/strategy.h"
+
+namespace riffle {
+
+class Rounds : public Strategy {
+ public:
+  // Reads `tau` and `mix_state`.
+  Rounds(const Options& options, Merge merge, double effective_step = 1);
+
+  [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost,
+                                   const World& world) const override;
+  [[nodiscard]] Program program(Step step, const World& world,
+                                const BucketPlan& buckets) const override;
+  [[nodiscard]] Traits traits(const World& world) const override;
+
+ protected:
+  // Who averages at the end of the round: all.
+  [[nodiscard]] virtual Partition groups(Step round, const World& world) const;
+
+ private:
+  int tau_;
+  Merge merge_;
+  bool mix_state_;
+  double effective_step_;
+};
+
+}  // namespace riffle
