@@ -43,16 +43,15 @@ Traits ParameterServer::traits(const World& world) const {
 std::string local_optimizer_section() {
   return "## What is pushed\n\n"
          "The published servers hold the optimizer and are sent gradients. Here the optimizer "
-         "stays "
-         "with the worker, as in all strategies that mix weights, so that any of `torch.optim` "
-         "works: a worker updates its own copy and pushes what that moved, divided by the number "
-         "of workers. For plain SGD this is the pushed gradient times learning rate / N, as the "
-         "server would apply it; N pushes move the weights as far as a synchronous step. It "
-         "differs "
-         "where the optimizer remembers: momentum and Adam's moments are of a worker's own "
-         "gradients, not of all that the server sees, and momentum is as many of the worker's own "
-         "steps old, not of the server's. Moments stay local; BatchNorm's statistics are served "
-         "too, each push takes them 1/N of the way.\n";
+         "stays with the worker, as in all strategies that mix weights, so that any of "
+         "`torch.optim` works: a worker updates its own copy and pushes what that moved, "
+         "divided by the number of workers. For plain SGD this is the pushed gradient times "
+         "learning rate / N, as the server would apply it; N pushes move the weights as far as "
+         "a synchronous step. It differs where the optimizer remembers: momentum and Adam's "
+         "moments are of a worker's own gradients, not of all that the server sees, and "
+         "momentum is as many of the worker's own steps old, not of the server's. Moments stay "
+         "local; BatchNorm's statistics are served too, each push takes them 1/N of the way. "
+         "`wire` other than f32 is refused: what is served travels as it is.";
 }
 
 TrafficFormula served_traffic() {
