@@ -34,9 +34,10 @@ Matrix train_toy(const NamedStrategy& strategy, const World& world, int steps) {
   const Trace trace = toy_trace();
   const BucketPlan buckets = strategy->buckets(trace, CostModel(world.cluster), world);
   const auto programs = schedule::programs_of(*strategy.strategy, world, buckets);
+  const schedule::Needs needs = schedule::needs_of(programs);
   Workers workers(world.size(), test::toy_start(1),
-                  columns_of(buckets, trace, test::toy_elements()),
-                  schedule::needs_of(programs).outer, toy_options());
+                  columns_of(buckets, trace, test::toy_elements()), needs.outer, toy_options());
+  if (needs.rank > 0) workers.set_factors(placed_matrices(trace, needs.rank));
   const Learn learn = [](int i, Step step, const double* x, double* gradient) {
     const test::Vector found =
         test::toy_gradient(test::Vector(x, x + test::toy_elements()), i, step);

@@ -44,11 +44,11 @@ OPTIONS = {
     "diloco": [
         "tau=5",
         "tau=5,outer=0.5,momentum=0.8,mix_state=true",
-        "tau=6,fragments=3",
+        "tau=8,fragments=3",
         "tau=7,fragments=3,overlap=2,mix_state=true",
         "tau=5,overlap=4,xi=0.3",
     ],
-    "slowmo": ["tau=4", "tau=3,outer=0.8,momentum=0.7,mix_state=true"],
+    "slowmo": ["tau=5", "tau=7,outer=0.8,momentum=0.7,mix_state=true"],
     "noloco": ["tau=3", "tau=5,mix_state=true"],
 }
 SERVING = ["asp", "ssp"]  # refused over a process group: c10d_test.py

@@ -21,7 +21,7 @@ class Interpreter {
     for (const Bucket& bucket : buckets) columns_.push_back(columns_of(bucket));
   }
 
-  // `averaged`: everybody uses the mean of all gradients, as exact strategies promise.
+  // `averaged`: everybody uses the mean of all gradients.
   void step(Step t, const Program& program, bool averaged) {
     merge(t, DuePoint::before_forward);
     std::vector<Vector> gradients;
@@ -136,8 +136,9 @@ class Interpreter {
 std::vector<Vector> interpret(const NamedStrategy& strategy, const World& world, int steps) {
   const BucketPlan buckets = toy_buckets(strategy, world);
   Interpreter workers(world.size(), buckets);
-  const bool exact = strategy->traits(world).exact;
-  for (Step t = 0; t < steps; ++t) workers.step(t, strategy->program(t, world, buckets), exact);
+  // Also powersgd's: the toy has no matrix, so all of it travels whole.
+  const bool averages = strategy->traits(world).mixed == Payload::gradient;
+  for (Step t = 0; t < steps; ++t) workers.step(t, strategy->program(t, world, buckets), averages);
   return workers.weights(steps);
 }
 
