@@ -1,5 +1,7 @@
 #include "converge/low_rank.h"
 
+#include <algorithm>
+
 #include "codec/low_rank.h"
 #include "converge/kernels.h"
 #include "riffle/bucket.h"

@@ -1,6 +1,7 @@
 #include "torch/model.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <unordered_set>
 
