@@ -56,7 +56,7 @@ def fragments_of(strategy, cluster, model):
         places[name] = slice(end, end + p.numel())
         end += p.numel()
     trained = [(name, p.numel()) for name, p in model.named_parameters() if p.requires_grad]
-    layers = [riffle.Layer(name, count) for name, count in trained]
+    layers = [riffle.Layer(name, count, 1e-3, 1e-3) for name, count in trained]
     buckets = strategy.buckets(riffle.Trace(layers), world)
     fragments = []
     for each in buckets:
