@@ -76,6 +76,9 @@ std::string joins(const Exchange& exchange) {
         return "The parts are brought together again, just before each bucket is updated.";
       if (exchange.collective == Collective::shift)
         return "Each takes the mean of its own and its peer's.";
+      if (exchange.collective == Collective::serve)
+        return "Each sends the owner of each part what its own has moved, and takes what the owner "
+               "holds then.";
       return "Each takes the group's mean.";
     case Merge::Kind::mix:
       return fmt::format("Each keeps {:.0f} % of its own and takes {:.0f} % of the mean.",
@@ -155,6 +158,15 @@ std::vector<std::string> exchange_sentences(const std::vector<Program>& programs
 
 std::string agreement_sentence(const Verification& proof) {
   if (proof.workers == 1) return "One worker always agrees with itself.";
+  if (proof.serving && proof.serving->ahead != 0)
+    return fmt::format(
+        "Proved in {} orders of events: nothing that is sent is lost and everybody is answered, "
+        "whoever is fast; {}.",
+        proof.serving->orders,
+        proof.serving->ahead < 0
+            ? "how far workers are apart is a question of who is fast, there is no bound"
+            : fmt::format("who has made t steps has all that others sent in their first t - {}",
+                          proof.serving->ahead));
   if (proof.steps_to_consensus == 1)
     return "Proved: after every step all workers hold the same weights.";
   if (proof.steps_to_consensus)
@@ -170,6 +182,8 @@ std::string agreement_sentence(const Verification& proof) {
 }
 
 std::string staleness_sentence(const Traits& traits) {
+  if (traits.timed && traits.staleness == 0)
+    return "What is merged is as old as the slowest worker makes it: there is no bound.";
   if (traits.staleness == 0) return "Nothing that is merged is out of date.";
   return fmt::format("What is merged may be {} step{} old.", traits.staleness,
                      traits.staleness == 1 ? "" : "s");

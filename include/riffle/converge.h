@@ -96,7 +96,9 @@ struct Convergence {
   std::string strategy;
   std::string problem;
   int workers = 0;
-  std::vector<Step> steps;  // done at each point of the curves
+  // Done at each point of the curves. Where weights are served (asp), of all workers together, over
+  // their number: the fast make more.
+  std::vector<Step> steps;
   // Of the workers' batches before they learned from them, mean over workers and over the steps
   // since the last point.
   std::vector<double> loss;

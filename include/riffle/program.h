@@ -15,7 +15,7 @@ namespace riffle {
 // moments), see payload_bytes.
 enum class Payload { gradient, weight, buffers, state };
 
-enum class Collective { all_reduce, reduce_scatter, all_gather, shift };
+enum class Collective { all_reduce, reduce_scatter, all_gather, shift, serve };
 
 // The points of a step on one worker, for one bucket, in order: before_forward, bucket_ready,
 // backward_done, before_step, the optimizer's update, after_step and bucket_stepped (one point),
@@ -112,6 +112,17 @@ constexpr Merge outer(double learning_rate, double momentum, bool nesterov = tru
 // ends.
 enum class Wire { f32, bf16, f16, int8 };
 
+// serve: the members hold the bucket's value together, a slice each, and answer for theirs while
+// they compute. A member sends each owner what its own value has moved since that owner's last
+// answer, over the number of members; the owner adds it to the slice and answers with what it holds
+// then, which replaces the member's. No member waits for a step of another but for answers, so what
+// is merged depends on who is faster. With `ahead` at 0 or more an owner adds and answers only when
+// no member has sent it fewer by more than that (schedule/clocks.h); what it answers at one time it
+// adds in the order of ranks, so with 0 every result is the mean of all, the same in every run.
+// Whatever the clocks, nothing is lost: what is held is the first value and all that was sent.
+// (Statistics are not sent as differences, which could make a variance negative: of N members the
+// owner takes 1/N of what each of k has sent, and keeps 1 - k/N of what it holds.)
+
 // One collective of one bucket in one group.
 //
 // Exchanges of one bucket and payload that share a member chain in program order: the later one
@@ -135,8 +146,10 @@ struct Exchange {
   std::vector<double> scales{};   // per member, for correct; empty means merge.scale for each. The
                                   // sum over members is kept when they are as the weights
   Collective collective = Collective::all_reduce;
-  int shift = 0;  // of Collective::shift: send to the member that many places on, receive from the
-                  // one that many places back, mean of the two
+  int shift = 0;   // of Collective::shift: send to the member that many places on, receive from the
+                   // one that many places back, mean of the two
+  int ahead = -1;  // of Collective::serve: how many exchanges of the bucket a member may have begun
+                   // more than any other; below 0: no bound
   Algorithm algorithm = Algorithm::automatic;
   int lane = 0;
   Start start = Start::bucket_ready;

@@ -20,6 +20,9 @@ struct Traits {
   int period = 1;      // the programs repeat after so many steps; 0: never (random groups)
   int staleness = 0;   // steps that a merged value may be late
   Payload mixed = Payload::gradient;
+  // What workers hold depends on who is faster: runs differ, and `staleness` is by how many steps
+  // one may be ahead of another (0: there is no bound).
+  bool timed = false;
   // After so many steps they repeat but for the names of workers of a rack that are alike in link
   // and speed, so that steps take as long as before; 0: only after the period.
   int rotation = 0;

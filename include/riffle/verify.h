@@ -13,7 +13,7 @@ namespace riffle {
 
 // What is wrong, where. Steps count from the first program.
 struct Problem {
-  enum class Check { form, partition, deadlock, lifetime, mean, mixing, traffic, period };
+  enum class Check { form, partition, deadlock, lifetime, mean, mixing, traffic, period, serving };
   Check check = Check::form;
   Step step = 0;
   int bucket = -1;  // -1: of no one bucket
@@ -35,6 +35,14 @@ struct RoundingProof {
   double drift = 0;
 };
 
+// That values are served rightly, whoever is fast: nobody waits forever, nothing is lost, and what
+// a worker is given is as new as the bound says.
+struct ServingProof {
+  int ahead = -1;   // of the exchange; below 0: no bound
+  int workers = 0;  // that were played
+  int orders = 0;   // in which events were drawn
+};
+
 struct Verification {
   std::string strategy;
   int workers = 0;
@@ -42,11 +50,14 @@ struct Verification {
   bool deadlock_free = true;           // issue order over lanes, start and due points
   std::optional<bool> mean_preserved;  // at zero gradient, exactly; none for an outer optimizer
   std::optional<int> period;           // none: groups are drawn, the programs never repeat
-  // The factor by which disagreement shrinks per step; none where the program is malformed.
+  // The factor by which disagreement shrinks per step; none where the program is malformed. Where
+  // values are served, of workers that are in step.
   std::optional<double> mixing_rate;
-  // The first step count after which all hold the same, exactly; none if never.
+  // The first step count after which all hold the same, exactly; none if never, or where that is a
+  // question of who is fast.
   std::optional<int> steps_to_consensus;
   std::optional<RoundingProof> rounding;  // none: values travel as they are
+  std::optional<ServingProof> serving;    // none: nothing is served
   std::vector<Problem> problems;
 
   [[nodiscard]] bool ok() const { return problems.empty(); }

@@ -5,7 +5,7 @@ from typing import Any, Literal, overload
 __version__: str
 
 Payload = Literal["gradient", "weight", "buffers", "state"]
-Collective = Literal["all_reduce", "reduce_scatter", "all_gather", "shift"]
+Collective = Literal["all_reduce", "reduce_scatter", "all_gather", "shift", "serve"]
 Start = Literal["bucket_ready", "bucket_stepped", "backward_done", "step_done"]
 Wire = Literal["f32", "bf16", "f16", "int8"]
 Tensor = tuple[str, int, str, int]  # name, elements, dtype, address
@@ -148,6 +148,7 @@ class Exchange:
         scales: Sequence[float] = (),
         collective: Collective = "all_reduce",
         shift: int = 0,
+        ahead: int = -1,
         algorithm: str = "auto",
         lane: int = 0,
         start: Start = "bucket_ready",
@@ -170,6 +171,8 @@ class Exchange:
     def collective(self) -> Collective: ...
     @property
     def shift(self) -> int: ...
+    @property
+    def ahead(self) -> int: ...
     @property
     def algorithm(self) -> str: ...
     @property
@@ -203,8 +206,11 @@ class Traits:
         staleness: int = 0,
         mixed: Payload = "gradient",
         effective_step: float = 1.0,
+        timed: bool = False,
         round: int = 1,
     ) -> None: ...
+    @property
+    def timed(self) -> bool: ...
     @property
     def effective_step(self) -> float: ...
     @property

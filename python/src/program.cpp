@@ -46,9 +46,9 @@ void bind_merge(py::module_& module) {
 // Keyword arguments of Exchange(...), in the order of the struct.
 Exchange make_exchange(int bucket, std::vector<Rank> group, const std::string& payload,
                        std::vector<double> weights, std::vector<double> scales,
-                       const std::string& collective, int shift, const std::string& algorithm,
-                       int lane, const std::string& start, Due due, Merge merge,
-                       const std::string& wire, bool feedback) {
+                       const std::string& collective, int shift, int ahead,
+                       const std::string& algorithm, int lane, const std::string& start, Due due,
+                       Merge merge, const std::string& wire, bool feedback) {
   return {.bucket = bucket,
           .payload = parse_payload(payload),
           .group = Group(std::move(group)),
@@ -56,6 +56,7 @@ Exchange make_exchange(int bucket, std::vector<Rank> group, const std::string& p
           .scales = std::move(scales),
           .collective = parse_collective(collective),
           .shift = shift,
+          .ahead = ahead,
           .algorithm = parse_algorithm(algorithm, "algorithm"),
           .lane = lane,
           .start = parse_start(start),
@@ -69,9 +70,9 @@ void bind_exchange(py::module_& module) {
   py::class_<Exchange>(module, "Exchange", "One collective of one bucket in one group.")
       .def(py::init(&make_exchange), "bucket"_a, "group"_a, py::kw_only(), "payload"_a = "gradient",
            "weights"_a = std::vector<double>{}, "scales"_a = std::vector<double>{},
-           "collective"_a = "all_reduce", "shift"_a = 0, "algorithm"_a = "auto", "lane"_a = 0,
-           "start"_a = "bucket_ready", "due"_a = Due{}, "merge"_a = Merge{}, "wire"_a = "f32",
-           "feedback"_a = true)
+           "collective"_a = "all_reduce", "shift"_a = 0, "ahead"_a = -1, "algorithm"_a = "auto",
+           "lane"_a = 0, "start"_a = "bucket_ready", "due"_a = Due{}, "merge"_a = Merge{},
+           "wire"_a = "f32", "feedback"_a = true)
       .def_readonly("bucket", &Exchange::bucket)
       .def_property_readonly("group", [](const Exchange& self) { return self.group.ranks(); })
       .def_property_readonly("payload", [](const Exchange& self) { return name_of(self.payload); })
@@ -80,6 +81,7 @@ void bind_exchange(py::module_& module) {
       .def_property_readonly("collective",
                              [](const Exchange& self) { return name_of(self.collective); })
       .def_readonly("shift", &Exchange::shift)
+      .def_readonly("ahead", &Exchange::ahead)
       .def_property_readonly("algorithm",
                              [](const Exchange& self) { return name_of(self.algorithm); })
       .def_readonly("lane", &Exchange::lane)

@@ -16,20 +16,22 @@ namespace {
 void bind_traits(py::module_& module) {
   py::class_<Traits>(module, "Traits", "What a strategy promises.")
       .def(py::init([](bool exact, int period, int staleness, const std::string& mixed,
-                       double effective_step, int round) {
+                       double effective_step, bool timed, int round) {
              return Traits{.exact = exact,
                            .period = period,
                            .staleness = staleness,
                            .mixed = parse_payload(mixed),
+                           .timed = timed,
                            .round = round,
                            .effective_step = effective_step};
            }),
            "exact"_a = false, "period"_a = 1, "staleness"_a = 0, "mixed"_a = "gradient",
-           "effective_step"_a = 1.0, "round"_a = 1)
+           "effective_step"_a = 1.0, "timed"_a = false, "round"_a = 1)
       .def_readonly("exact", &Traits::exact)
       .def_readonly("period", &Traits::period)
       .def_readonly("staleness", &Traits::staleness)
       .def_readonly("effective_step", &Traits::effective_step)
+      .def_readonly("timed", &Traits::timed)
       .def_readonly("round", &Traits::round)
       .def_property_readonly("mixed", [](const Traits& self) { return name_of(self.mixed); });
 }

@@ -94,6 +94,12 @@ class Programs {
   Program drawn_;
 };
 
+std::vector<double> slow_of(const World& world) {
+  std::vector<double> slow;
+  for (const Rank rank : world.ranks()) slow.push_back(world.cluster.workers[rank].slow);
+  return slow;
+}
+
 }  // namespace
 
 Convergence converge(LearningProblem& problem, const World& world, const Trace& trace,
@@ -104,7 +110,7 @@ Convergence converge(LearningProblem& problem, const World& world, const Trace& 
   Programs programs(*strategy.strategy, world, buckets);
   const std::vector<double> start = problem.start();
   Workers workers(world.size(), start, convergence::columns_of(buckets, trace, start.size()),
-                  programs.outer(), options);
+                  programs.outer(), options, slow_of(world));
   Convergence result{.strategy = strategy.spec,
                      .problem = problem.describe(),
                      .workers = world.size(),

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "converge/kernels.h"
+#include "riffle/error.h"
 #include "schedule/rules.h"
 
 namespace riffle::convergence {
@@ -81,6 +82,8 @@ void Flight::receive(const Matrix& from, Columns block, Matrix& received) const 
         kernels().add(received.row(i), weights_[peer] / sum, values(peer), width);
       }
       break;
+    case Collective::serve:  // workers.cpp makes these steps
+      throw InternalError("what is served is not mixed");
   }
 }
 

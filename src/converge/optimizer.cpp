@@ -17,10 +17,9 @@ class Sgd : public Optimizer {
       : rates_{options.learning_rate, options.momentum, options.weight_decay},
         velocity_(workers, weights) {}
 
-  void update(Columns bucket, const Matrix& gradients, Matrix& weights) override {
-    for (std::size_t i = 0; i < weights.rows(); ++i)
-      kernels().sgd(weights.row(i) + bucket.begin, velocity_.row(i) + bucket.begin,
-                    gradients.row(i) + bucket.begin, bucket.size(), rates_);
+  void update(std::size_t i, Columns bucket, const Matrix& gradients, Matrix& weights) override {
+    kernels().sgd(weights.row(i) + bucket.begin, velocity_.row(i) + bucket.begin,
+                  gradients.row(i) + bucket.begin, bucket.size(), rates_);
   }
   std::vector<Matrix*> state() override { return {&velocity_}; }
 
@@ -39,25 +38,23 @@ class Adam : public Optimizer {
         first_(workers, weights),
         second_(workers, weights) {}
 
-  void update(Columns bucket, const Matrix& gradients, Matrix& weights) override {
+  void update(std::size_t i, Columns bucket, const Matrix& gradients, Matrix& weights) override {
     constexpr double kFirst = 0.9;
     constexpr double kSecond = 0.999;
     constexpr double kTiny = 1e-8;
-    const double step = ++steps_[bucket.begin];
+    const double step = ++steps_[{i, bucket.begin}];
     const double rate = rate_ / (1 - std::pow(kFirst, step));
     const double scale = 1 / (1 - std::pow(kSecond, step));
-    for (std::size_t i = 0; i < weights.rows(); ++i) {
-      double* x = weights.row(i);
-      double* m = first_.row(i);
-      double* v = second_.row(i);
-      const double* g = gradients.row(i);
-      for (std::size_t k = bucket.begin; k < bucket.end; ++k) {
-        const double slope = decoupled_ ? g[k] : g[k] + decay_ * x[k];
-        if (decoupled_) x[k] -= rate_ * decay_ * x[k];
-        m[k] = kFirst * m[k] + (1 - kFirst) * slope;
-        v[k] = kSecond * v[k] + (1 - kSecond) * slope * slope;
-        x[k] -= rate * m[k] / (std::sqrt(v[k] * scale) + kTiny);
-      }
+    double* x = weights.row(i);
+    double* m = first_.row(i);
+    double* v = second_.row(i);
+    const double* g = gradients.row(i);
+    for (std::size_t k = bucket.begin; k < bucket.end; ++k) {
+      const double slope = decoupled_ ? g[k] : g[k] + decay_ * x[k];
+      if (decoupled_) x[k] -= rate_ * decay_ * x[k];
+      m[k] = kFirst * m[k] + (1 - kFirst) * slope;
+      v[k] = kSecond * v[k] + (1 - kSecond) * slope * slope;
+      x[k] -= rate * m[k] / (std::sqrt(v[k] * scale) + kTiny);
     }
   }
   std::vector<Matrix*> state() override { return {&first_, &second_}; }
@@ -68,7 +65,7 @@ class Adam : public Optimizer {
   bool decoupled_;
   Matrix first_;
   Matrix second_;
-  std::map<std::size_t, int> steps_;  // by the bucket's first column
+  std::map<std::pair<std::size_t, std::size_t>, int> steps_;  // by worker and first column
 };
 
 }  // namespace

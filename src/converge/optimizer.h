@@ -13,8 +13,8 @@ namespace riffle::convergence {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // All workers update these columns by their gradients.
-  virtual void update(Columns bucket, const Matrix& gradients, Matrix& weights) = 0;
+  // Worker `i` updates these columns by its gradient.
+  virtual void update(std::size_t i, Columns bucket, const Matrix& gradients, Matrix& weights) = 0;
   // What travels where a program exchanges the optimizer's state.
   virtual std::vector<Matrix*> state() = 0;
 };

@@ -15,20 +15,42 @@ Matrix equal_rows(int count, const std::vector<double>& row) {
 }  // namespace
 
 Workers::Workers(int count, const std::vector<double>& start, std::vector<Columns> buckets,
-                 bool outer, const ConvergeOptions& options)
+                 bool outer, const ConvergeOptions& options, std::vector<double> slow)
     : buckets_(buckets),
       weights_(equal_rows(count, start)),
       gradients_(static_cast<std::size_t>(count), start.size()),
       optimizer_(make_optimizer(options, static_cast<std::size_t>(count), start.size())),
       mixer_(std::move(buckets), Membership::all(count).ranks,
-             {&gradients_, &weights_, optimizer_->state()}, outer) {}
+             {&gradients_, &weights_, optimizer_->state()}, outer),
+      slow_(std::move(slow)) {}
 
 void Workers::update(std::size_t bucket) {
-  optimizer_->update(buckets_[bucket], gradients_, weights_);
+  for (std::size_t i = 0; i < weights_.rows(); ++i)
+    optimizer_->update(i, buckets_[bucket], gradients_, weights_);
+}
+
+double Workers::serve(int ahead, const Learn& learn) {
+  if (!serving_) serving_.emplace(weights_, ahead, slow_);
+  double loss = 0;
+  for (std::size_t n = 0; n < weights_.rows(); ++n) {
+    const int worker = serving_->next();
+    const auto i = static_cast<std::size_t>(worker);
+    loss += learn(worker, serving_->step_of(worker), weights_.row(i), gradients_.row(i));
+    for (const Columns& bucket : buckets_) optimizer_->update(i, bucket, gradients_, weights_);
+    serving_->sent(worker, weights_);
+  }
+  return loss / static_cast<double>(weights_.rows());
+}
+
+void Workers::finish() {
+  mixer_.finish();
+  if (serving_) serving_->finish(weights_);
 }
 
 double Workers::step(const Program& program, const Learn& learn) {
   using schedule::Point;
+  if (const auto ahead = served_ahead(program, static_cast<int>(weights_.rows())))
+    return serve(*ahead, learn);
   mixer_.begin(step_, program);
   double loss = 0;
   for (std::size_t i = 0; i < weights_.rows(); ++i)

@@ -3,6 +3,7 @@
 
 #include "converge/mixer.h"
 #include "converge/optimizer.h"
+#include "converge/serving.h"
 
 namespace riffle::convergence {
 
@@ -11,16 +12,18 @@ using Learn = std::function<double(int i, Step step, const double* x, double* gr
 
 class Workers {
  public:
-  // All start from `start`; `buckets` and `outer` as the mixer needs them.
+  // All start from `start`; `buckets` and `outer` as the mixer needs them. `slow`, as serving needs
+  // it: how slow each is; empty: nobody.
   Workers(int count, const std::vector<double>& start, std::vector<Columns> buckets, bool outer,
-          const ConvergeOptions& options);
+          const ConvergeOptions& options, std::vector<double> slow = {});
   Workers(const Workers&) = delete;  // the mixer knows where the matrices are
   Workers& operator=(const Workers&) = delete;
 
-  // From the forward of one step, after its merges, to that of the next. Gives the mean loss.
+  // From the forward of one step, after its merges, to that of the next. Gives the mean loss. Where
+  // weights are served it is as many steps as there are workers, whoever makes them.
   double step(const Program& program, const Learn& learn);
   // Merges what is still under way.
-  void finish() { mixer_.finish(); }
+  void finish();
 
   [[nodiscard]] const Matrix& weights() const { return weights_; }
   [[nodiscard]] Matrix& weights() { return weights_; }
@@ -29,12 +32,15 @@ class Workers {
 
  private:
   void update(std::size_t bucket);
+  double serve(int ahead, const Learn& learn);
 
   std::vector<Columns> buckets_;
   Matrix weights_;
   Matrix gradients_;
   std::unique_ptr<Optimizer> optimizer_;
   Mixer mixer_;
+  std::vector<double> slow_;
+  std::optional<Serving> serving_;
   Step step_ = 0;
 };
 

@@ -12,7 +12,8 @@ namespace {
 
 // What reduce_scatter and all_gather share out of an all_reduce: the sum belongs to the first half.
 ClosedForm half(ClosedForm whole, Collective collective) {
-  if (collective == Collective::all_reduce) return whole;
+  // Serving is a scatter of what has moved and a gather of what is held.
+  if (collective == Collective::all_reduce || collective == Collective::serve) return whole;
   return {.latencies = whole.latencies / 2,
           .bytes = whole.bytes / 2,
           .reduced = collective == Collective::reduce_scatter ? whole.reduced : 0,

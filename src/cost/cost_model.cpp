@@ -183,7 +183,7 @@ Curve CostModel::compute(const Group& group, Collective collective, Algorithm al
   if (group.size() <= 1) return Curve(LinearCost{});
   const bool all = group.size() == cluster_.size();
   if (cluster_.fit) {
-    if (!all || collective == Collective::shift)
+    if (!all || collective == Collective::shift || collective == Collective::serve)
       usage_error("cluster {}: a fit knows only an all-reduce over all {} workers, not groups",
                   print(cluster_), cluster_.size());
     const double part = collective == Collective::all_reduce ? 1 : 0.5;
@@ -193,7 +193,8 @@ Curve CostModel::compute(const Group& group, Collective collective, Algorithm al
 
   std::vector<Algorithm> list{algorithm};
   if (algorithm == Algorithm::automatic) list = choices(cluster_, group, collective);
-  if (collective == Collective::shift) list = {Algorithm::direct};
+  if (collective == Collective::shift || collective == Collective::serve)
+    list = {Algorithm::direct};
   std::vector<Curve::Piece> lines;
   for (const Algorithm each : list) add_lines(group, collective, each, shift, lines);
   return Curve::cheapest(lines);

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kProgramVersion = 1;
 constexpr std::array<std::string_view, 4> kPayloads{"gradient", "weight", "buffers", "state"};
-constexpr std::array<std::string_view, 4> kCollectives{"all_reduce", "reduce_scatter", "all_gather",
-                                                       "shift"};
+constexpr std::array<std::string_view, 5> kCollectives{"all_reduce", "reduce_scatter", "all_gather",
+                                                       "shift", "serve"};
 constexpr std::array<std::string_view, 4> kStarts{"bucket_ready", "bucket_stepped", "backward_done",
                                                   "step_done"};
 constexpr std::array<std::string_view, 3> kDuePoints{"before_step", "after_step", "before_forward"};
@@ -105,6 +105,8 @@ Exchange read_exchange(const JsonReader& reader) {
   exchange.collective = read_enum<Collective>(kCollectives, reader, "collective");
   if (exchange.collective == Collective::shift)
     exchange.shift = static_cast<int>(reader.at("shift").integer(0, 1 << 30));
+  if (reader.has("ahead"))
+    exchange.ahead = static_cast<int>(reader.at("ahead").integer(0, 1 << 30));
   exchange.algorithm =
       parse_algorithm(reader.at("algorithm").text(), reader.at("algorithm").where());
   exchange.lane = static_cast<int>(reader.at("lane").integer(0, 1 << 20));
@@ -146,6 +148,7 @@ std::string print(const Exchange& exchange) {
   std::string text = fmt::format("bucket {} {} {}", exchange.bucket, name_of(exchange.payload),
                                  name_of(exchange.collective));
   if (exchange.collective == Collective::shift) text += fmt::format("({})", exchange.shift);
+  if (exchange.ahead >= 0) text += fmt::format(" ({} ahead at most)", exchange.ahead);
   text += fmt::format(" {}, {} -> {}", print(exchange.group), name_of(exchange.start),
                       name_of(exchange.due.point));
   if (exchange.due.steps > 0) text += fmt::format(" +{}", exchange.due.steps);
@@ -177,6 +180,7 @@ std::string to_json(const Program& program) {
     if (!exchange.scales.empty()) entry["scales"] = exchange.scales;
     entry["collective"] = name_of(exchange.collective);
     if (exchange.collective == Collective::shift) entry["shift"] = exchange.shift;
+    if (exchange.ahead >= 0) entry["ahead"] = exchange.ahead;
     entry["algorithm"] = name_of(exchange.algorithm);
     entry["lane"] = exchange.lane;
     entry["start"] = name_of(exchange.start);

@@ -31,6 +31,7 @@ std::vector<std::vector<int>> rack_positions(const Group& group, const Cluster& 
 std::unique_ptr<Pattern> make_pattern(Algorithm algorithm, Collective collective, int n,
                                       const std::vector<std::vector<int>>& racks, int places) {
   if (collective == Collective::shift) return shift(n, places);
+  if (collective == Collective::serve) return direct(n, Collective::all_reduce);
   const bool whole = collective == Collective::all_reduce;
   switch (algorithm) {
     case Algorithm::ring:

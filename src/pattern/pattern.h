@@ -9,6 +9,9 @@
 // A round's messages leave with the values from before the round. A member begins round r+1 when
 // all its messages of round r have arrived; it never waits for members it does not hear from.
 //
+// serve has the messages of an all_reduce by direct, but rounds are no rounds: an owner answers each
+// member by itself.
+//
 // What a member stores (does not add) in a round is nothing that it receives in the round before,
 // nor sends then to anybody but the one that it comes from, who has it by then. So a receive may be
 // open for it a round early.

@@ -137,6 +137,7 @@ void Dispatcher::run(Lane& lane) {
 void Dispatcher::fail(std::exception_ptr error) {
   const std::scoped_lock lock(mutex_);
   if (!error_) error_ = std::move(error);
+  done_.notify_all();
   for (auto& [number, lane] : lanes_) lane.wake.notify_all();
 }
 

@@ -33,6 +33,8 @@ class Dispatcher {
   // Blocks until it is done; throws what failed.
   void wait(Flight& flight);
   void throw_if_failed();
+  // Something that flights need has failed. Any thread.
+  void fail(std::exception_ptr error);
   // Before the end: lets what was started come to its end for a moment, then gives it up. Peers are
   // told of the end only after it, or they would give up what we still take part in.
   void drain();
@@ -51,7 +53,6 @@ class Dispatcher {
   // Its first flight has started, and so have ended those that it starts from.
   static bool may_run(const Lane& lane);
   void run(Lane& lane);
-  void fail(std::exception_ptr error);
   void give_up();
   void look_at_running(std::unique_lock<std::mutex>& lock);
 

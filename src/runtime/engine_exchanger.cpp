@@ -2,6 +2,7 @@
 
 #include "collective/choice.h"
 #include "measure/network.h"
+#include "riffle/error.h"
 #include "runtime/rounding.h"
 
 namespace riffle::runtime {
@@ -36,6 +37,7 @@ void EngineExchanger::average(TensorView values) {
 
 void EngineExchanger::open(const Opening& opening) {
   know(opening.world);
+  session_ = opening.session;
   lanes_.emplace(control_, opening.needs.lanes, opening.senses);
   monitor_.emplace(engine_, control_.ranks, opening.session);
   dispatcher_.emplace(
@@ -52,8 +54,9 @@ void EngineExchanger::know(const World& world) {
   piece_ = world.cluster.piece;
 }
 
-void EngineExchanger::run(Flight& flight) const {
+void EngineExchanger::run(Flight& flight) {
   const Exchange& exchange = flight.exchange;
+  if (exchange.collective == Collective::serve) return service_.value().exchange(flight);
   CollectiveOptions options{.lane = lanes_->at(exchange.lane),
                             .weights = exchange.weights,
                             .algorithm = exchange.algorithm,
@@ -86,7 +89,10 @@ void EngineExchanger::run(const Exchange& exchange, const TensorView& data,
       return control_.collectives.all_gather(exchange.group, data, options);
     case Collective::shift:
       return control_.collectives.shift(exchange.group, exchange.shift, data, options);
+    case Collective::serve:
+      break;
   }
+  throw InternalError("what is served is no collective");
 }
 
 void EngineExchanger::plan(FlightPtr flight) {
@@ -111,12 +117,33 @@ void EngineExchanger::meet(Step steps) {
   monitor_->meet(steps, control_.timeout);
 }
 
+void EngineExchanger::serve(std::vector<Served> served) {
+  service_.emplace(engine_, std::move(served), session_, control_.timeout,
+                   [this](std::exception_ptr error) { dispatcher_->fail(std::move(error)); });
+}
+
+// Behind the barrier all that was sent has been added.
+void EngineExchanger::gather_served(
+    const std::function<std::vector<TensorView>(const Exchange&)>& values) {
+  control_.collectives.barrier(control_.ranks, control_.options());
+  service_.value().visit([&](const Service::Part& part) {
+    const Group& group = part.exchange.group;
+    const TensorView whole = values(part.exchange)[static_cast<std::size_t>(part.part)];
+    const Slice own = slice(whole.count, whole.dtype, group.size(), group.index_of(rank()));
+    if (own.count > 0) memory_.copy(part_of(whole, own.begin, own.count), part.held);
+    control_.collectives.all_gather(group, whole, control_.options());
+    memory_.copy(part.first, whole);
+  });
+}
+
+// Who serves stays until all have ended: others may still want their answers.
 void EngineExchanger::end(Step steps) noexcept {
   if (!dispatcher_) return;
   dispatcher_->forget_planned();
   dispatcher_->drain();
   const Ending ending = dispatcher_->ending(steps);
-  monitor_->end(ending, ending.culprit < 0 ? Seconds(1) : Seconds(0.2));
+  const Seconds patience = service_ ? control_.timeout : Seconds(1);
+  monitor_->end(ending, ending.culprit < 0 ? patience : Seconds(0.2));
 }
 
 // ---- the machines

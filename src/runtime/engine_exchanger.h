@@ -10,6 +10,7 @@
 #include "runtime/exchanger.h"
 #include "runtime/lanes.h"
 #include "runtime/peer_monitor.h"
+#include "runtime/service.h"
 
 namespace riffle::runtime {
 
@@ -40,6 +41,10 @@ class EngineExchanger final : public Exchanger {
   [[nodiscard]] Slice slice(std::size_t count, DType dtype, int members, int index) const override {
     return slice_of(count, dtype, members, index);
   }
+  [[nodiscard]] bool can_serve() const override { return true; }
+  void serve(std::vector<Served> served) override;
+  void gather_served(
+      const std::function<std::vector<TensorView>(const Exchange&)>& values) override;
   void end(Step steps) noexcept override;
 
   [[nodiscard]] int hosts() const override;
@@ -53,7 +58,7 @@ class EngineExchanger final : public Exchanger {
 
  private:
   // The collectives of a flight, on its lane's thread.
-  void run(Flight& flight) const;
+  void run(Flight& flight);
   void run(const Exchange& exchange, const TensorView& data,
            const CollectiveOptions& options) const;
   void know(const World& world);
@@ -69,6 +74,8 @@ class EngineExchanger final : public Exchanger {
   std::optional<Lanes> lanes_;
   std::optional<PeerMonitor> monitor_;
   std::optional<Dispatcher> dispatcher_;
+  std::uint64_t session_ = 0;
+  std::optional<Service> service_;
 };
 
 }  // namespace riffle::runtime

@@ -59,6 +59,12 @@ class Exchanger {
   // last member's is whole on all of them.
   [[nodiscard]] virtual Slice slice(std::size_t count, DType dtype, int members,
                                     int index) const = 0;
+  // --- What is served, where can_serve(): from serve() to end(). Later every rank has what the
+  // owners hold, in what serve() was given and in `values`, the members' own; called by all, when
+  // what they have started is over.
+  [[nodiscard]] virtual bool can_serve() const { return false; }
+  virtual void serve(std::vector<Served> served);
+  virtual void gather_served(const std::function<std::vector<TensorView>(const Exchange&)>& values);
   // --- The machines that the ranks run on.
   // How many hosts; 0: not known.
   [[nodiscard]] virtual int hosts() const = 0;

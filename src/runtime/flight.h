@@ -37,7 +37,16 @@ struct Flight : schedule::Flight {
   // Where what travels is rounded (program.h, Wire), part by part; empty where nothing is.
   std::vector<Rounded> rounded{};
   Flat lost{};  // of weights; an outer step needs it when it is merged
+  // Of what is served: the values as the owners last gave them, part by part.
+  std::vector<TensorView> answered{};
 };
 using FlightPtr = std::shared_ptr<Flight>;
+
+// A bucket's payload that is served (Collective::serve), with what its owners begin with, part by
+// part; the same on all ranks.
+struct Served {
+  Exchange exchange;
+  std::vector<TensorView> first;
+};
 
 }  // namespace riffle::runtime

@@ -28,7 +28,9 @@ bool can_run(const NamedStrategy& strategy, const Trace& trace, const World& wor
              bool has_algorithms) {
   const BucketPlan buckets = strategy->buckets(trace, CostModel(world.cluster), world);
   const auto programs = schedule::programs_of(*strategy.strategy, world, buckets);
-  if (schedule::needs_of(programs).lanes > kLeastLanes) return false;
+  const schedule::Needs needs = schedule::needs_of(programs);
+  // Owners keep their slices: no change into serving, or out of it.
+  if (needs.lanes > kLeastLanes || needs.serves) return false;
   return has_algorithms || std::ranges::all_of(programs, [](const Program& program) {
            return std::ranges::all_of(program.exchanges, [](const Exchange& exchange) {
              return exchange.algorithm == Algorithm::automatic;

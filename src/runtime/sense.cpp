@@ -54,6 +54,7 @@ bool follows_network(const Strategy& strategy, int workers, const Trace& trace) 
     std::vector<Program>& programs = all.emplace_back();
     for (Step step = 0; step < kSteps; ++step)
       programs.push_back(strategy.program(step, world, buckets));
+    if (schedule::needs_of(programs).serves) return false;  // no step in common at which to change
   }
   return all[0] != all[1] || all[0] != all[2];
 }

@@ -79,6 +79,11 @@ Session::State::State(std::unique_ptr<runtime::Exchanger> by, NamedStrategy stra
             options.profile ? options.profile->steps : 0),
       overlap(needs, mode_of(options.overlap)) {
   runtime::check_rounding(model, needs);
+  if (needs.serves && !exchanger->can_serve())
+    usage_error(
+        "{} cannot run over a process group: its members make all operations in one order, and who "
+        "serves must answer out of it; leave the process group out, or use ds-sync",
+        running.strategy.spec);
   const bool senses = agreed.sensing_window > 0;
   exchanger->open({.session = agreed.session,
                    .programs = programs_of(this->strategy(), agreed.world, plan),
@@ -89,14 +94,17 @@ Session::State::State(std::unique_ptr<runtime::Exchanger> by, NamedStrategy stra
   if (options.resume.empty()) {
     if (options.broadcast) broadcast_model();
     start_lasting(options.broadcast);
+    serve();
     begin_step(0);
   } else {
     const auto flights = runtime::restore(options.resume, exchanger->rank(), agreed.step, values);
+    serve();
     begin_step(agreed.step);
     for (const runtime::FlightPtr& flight : flights) steps.resume(flight);
   }
   runtime::Watched& self = *this;
-  if (senses && !needs.outer) sensing.emplace(*exchanger, recorder, self, agreed.sensing_window);
+  if (senses && !needs.outer && !needs.serves)
+    sensing.emplace(*exchanger, recorder, self, agreed.sensing_window);
 }
 
 Session::State::~State() {
@@ -126,8 +134,20 @@ void Session::State::broadcast_model() {
 // `equal`: the weights of all ranks are.
 void Session::State::start_lasting(bool equal) {
   values.start_lasting();
-  if (equal || !needs.rounds_weights) return;
+  if (equal || !(needs.rounds_weights || needs.serves)) return;
   for (const TensorView& each : values.shared()) exchanger->broadcast(each);
+}
+
+// Every step serves the same (schedule::needs_of).
+void Session::State::serve() {
+  if (needs.serves)
+    exchanger->serve(values.served(schedule::program_of(strategy(), 0, agreed.world, buckets()),
+                                   exchanger->rank()));
+}
+
+void Session::State::gather_served() {
+  if (!needs.serves) return;
+  exchanger->gather_served([this](const Exchange& exchange) { return values.memory_of(exchange); });
 }
 
 void Session::State::begin_step(Step step, bool forward) {
@@ -179,7 +199,8 @@ void Session::State::scale_gradients(double factor) {
 // ---- the whole model
 
 std::size_t Session::State::first_to_average() const {
-  const bool equal = strategy().traits_with(agreed.world, buckets()).exact;
+  // What is served was gathered just before.
+  const bool equal = strategy().traits_with(agreed.world, buckets()).exact || needs.serves;
   return equal ? model.parameters.size() : 0;
 }
 
@@ -190,6 +211,7 @@ void Session::State::finish() {
   // only lose steps.
   for (const runtime::FlightPtr& flight : steps.delayed()) steps.drop(*flight);
   exchanger->meet(step());
+  gather_served();
   if (agreed.world.size() > 1) average_over_workers();
 }
 
@@ -204,6 +226,7 @@ void Session::State::averaged(std::span<std::byte* const> into) {
     usage_error("averaged: {} places for {} parameters and buffers", into.size(), values.tensors());
   exchanger->throw_if_failed();
   steps.settle();
+  gather_served();
   const auto write = [&](std::size_t tensor, std::size_t offset, TensorView from) {
     if (into[tensor] == nullptr) return;
     const TensorView whole{into[tensor], offset + from.count, from.dtype};
@@ -227,6 +250,7 @@ double Session::State::consensus_distance() {
 std::vector<std::byte> Session::State::save() {
   exchanger->throw_if_failed();
   steps.settle();
+  gather_served();
   runtime::Agreement saved = agreed;
   // What waits for its step is decided anew.
   saved.measured &= !next || next->world.has_value();
@@ -301,6 +325,7 @@ void Session::State::look_at_measured() {
   agreed.measured = true;
   const bool plans = options.automatic && !running.plan;
   if (agreed.world.size() == 1 || (options.trace && !plans)) return;
+  if (needs.serves) return;  // owners keep their slices
   Trace trace =
       trace_from_json(runtime::broadcast(*exchanger, to_json(this->trace())), "rank 0's times");
   NamedStrategy then = plans ? make_plan(trace, agreed.world) : running.strategy;
@@ -372,6 +397,7 @@ void Session::State::set_world(World to) {
 }
 
 bool Session::State::change_world(World changed) {
+  if (needs.serves) return false;
   const schedule::Needs now = needs_of(strategy(), changed, buckets());
   if (now.gradients != needs.gradients || now.outer || (now.state && !needs.state)) return false;
   come_to_rest();

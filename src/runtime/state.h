@@ -73,6 +73,9 @@ class Session::State final : private runtime::Watched {
   void begin_step(Step step, bool forward = false);
   void broadcast_model();
   void start_lasting(bool equal);
+  void serve();
+  // Where values are served: all ranks get them as their owners hold them.
+  void gather_served();
   // Where all workers have the same parameters they are their average, bit for bit.
   [[nodiscard]] std::size_t first_to_average() const;
   // Another strategy, or other buckets, from the step under way on.

@@ -39,7 +39,8 @@ void Values::allocate() {
   make(weights_, layout_.weight_parts, needs_.weights);
   make(buffers_, layout_.buffer_parts, needs_.weights);
   make(lost_, layout_.gradient_parts, needs_.rounds_gradients);
-  make(reference_, layout_.weight_parts, needs_.keeps_reference);
+  make(reference_, layout_.weight_parts, needs_.serves || needs_.keeps_reference);
+  make(statistics_, layout_.buffer_parts, needs_.serves);
 }
 
 void Values::load() {
@@ -136,6 +137,20 @@ const std::vector<TensorView>& Values::memory_of(const Exchange& exchange) const
   return all.at(exchange.bucket).parts();
 }
 
+const std::vector<TensorView>& Values::answered(const Exchange& exchange) const {
+  const auto& all = exchange.payload == Payload::buffers ? statistics_ : reference_;
+  return all.at(exchange.bucket).parts();
+}
+
+std::vector<Served> Values::served(const Program& program, Rank self) const {
+  std::vector<Served> found;
+  for (const Exchange& exchange : program.exchanges)
+    if (exchange.collective == Collective::serve && exchange.group.size() > 1 &&
+        exchange.group.contains(self))
+      found.push_back({exchange, answered(exchange)});
+  return found;
+}
+
 Flat Values::copied(const Parts& parts, const std::vector<TensorView>& from) {
   Flat flat = pool_.take(memory_, parts);
   for (std::size_t i = 0; i < parts.size(); ++i) memory_.copy(flat.parts()[i], from[i]);
@@ -157,6 +172,7 @@ void Values::snapshot(Flight& flight) {
   flight.parts = parts_of(exchange);
   flight.data = memory_of(exchange);
   if (exchange.wire != Wire::f32) prepare_rounding(flight);
+  if (exchange.collective == Collective::serve) flight.answered = answered(exchange);
   if (flight.in_place) return;
   flight.travelling = copied(flight.parts, flight.data);
   if (corrects) flight.own = copied(flight.parts, flight.data);
@@ -263,9 +279,13 @@ void Values::move_agreed(TensorView mean, const TensorView& agreed, const Tensor
 }
 
 void Values::start_lasting() {
-  for (std::size_t b = 0; b < reference_.size(); ++b)
-    for (std::size_t i = 0; i < reference_[b].parts().size(); ++i)
-      memory_.copy(reference_[b].parts()[i], weights_[b].parts()[i]);
+  const auto begin_with = [&](const std::vector<Flat>& flats, const std::vector<Flat>& values) {
+    for (std::size_t b = 0; b < flats.size(); ++b)
+      for (std::size_t i = 0; i < flats[b].parts().size(); ++i)
+        memory_.copy(flats[b].parts()[i], values[b].parts()[i]);
+  };
+  begin_with(reference_, weights_);
+  begin_with(statistics_, buffers_);
   outer_.clear();
   if (!needs_.outer) return;
   for (std::size_t b = 0; b < layout_.buckets.size(); ++b) {
@@ -282,6 +302,7 @@ std::vector<TensorView> Values::shared() const {
     all.insert(all.end(), flat.parts().begin(), flat.parts().end());
   };
   for (const Flat& each : reference_) add(each);
+  for (const Flat& each : statistics_) add(each);
   for (const Outer& each : outer_)
     if (needs_.agrees) add(each.agreed);
   return all;

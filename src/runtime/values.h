@@ -49,6 +49,10 @@ class Values {
   // --- What outlives a step beside the model: of the outer optimizer, and of what is rounded.
   // Begins with the weights as they are now.
   void start_lasting();
+  // What `self` serves of a program, to begin with what lasts; and where the values live that such
+  // an exchange is of.
+  [[nodiscard]] std::vector<Served> served(const Program& program, Rank self) const;
+  [[nodiscard]] const std::vector<TensorView>& memory_of(const Exchange& exchange) const;
   // What all ranks must share bit for bit: they begin with the lowest rank's.
   [[nodiscard]] std::vector<TensorView> shared() const;
   // All of it, in a fixed order, for checkpoints.
@@ -69,7 +73,7 @@ class Values {
   enum class Way { gather, scatter };
   void move_state(int bucket, const std::vector<TensorView>& flat, Way way);
   [[nodiscard]] const Parts& parts_of(const Exchange& exchange) const;
-  [[nodiscard]] const std::vector<TensorView>& memory_of(const Exchange& exchange) const;
+  [[nodiscard]] const std::vector<TensorView>& answered(const Exchange& exchange) const;
   void prepare_rounding(Flight& flight);
   Flat copied(const Parts& parts, const std::vector<TensorView>& from);
   void join(Flight& flight, const std::vector<TensorView>& with, int self);
@@ -85,7 +89,8 @@ class Values {
   std::vector<Flat> buffers_;
   std::vector<Outer> outer_;
   std::vector<Flat> lost_;                      // of gradients that are rounded, by bucket
-  std::vector<Flat> reference_;                 // of weights that are rounded, by bucket
+  std::vector<Flat> reference_;                 // of weights that are rounded or served, by bucket
+  std::vector<Flat> statistics_;                // of buffers that are served: the last answers
   std::vector<std::vector<TensorView>> state_;  // of the optimizer, by parameter
   FlatPool pool_;
 };

@@ -10,6 +10,19 @@ bool is_half(const Exchange& exchange) {
          exchange.collective == Collective::all_gather;
 }
 
+// What serving asks of an exchange: the value must rest from the update until it is used.
+std::string refusal_to_serve(const Exchange& exchange) {
+  if (exchange.collective != Collective::serve)
+    return exchange.ahead < 0 ? "" : "only where values are served may a member be ahead";
+  if (exchange.payload != Payload::weight && exchange.payload != Payload::buffers)
+    return "only weights are served";
+  if (exchange.merge.kind != Merge::Kind::replace || !travels_in_place(exchange))
+    return "what is served replaces the value between its update and the next forward";
+  if (!exchange.weights.empty()) return "members that serve weigh the same";
+  if (exchange.wire != Wire::f32) return "what is served travels as it is; use wire=f32";
+  return {};
+}
+
 }  // namespace
 
 Point point_of(Start start) {
@@ -103,6 +116,7 @@ bool travels_in_place(const Exchange& exchange) {
 }
 
 std::string refusal(const Exchange& exchange) {
+  if (std::string why = refusal_to_serve(exchange); !why.empty()) return why;
   if (exchange.wire != Wire::f32 && exchange.payload != Payload::gradient &&
       exchange.payload != Payload::weight)
     return "only gradients and weights are rounded; use wire=f32";

@@ -40,6 +40,30 @@ bool all_in_one_group(const std::vector<Program>& programs, const Counts& counts
   return first != nullptr;
 }
 
+// Owners hold their slices from the first step to the last.
+std::vector<Exchange> served_by(const Program& program) {
+  std::vector<Exchange> served;
+  for (const Exchange& exchange : program.exchanges)
+    if (exchange.collective == Collective::serve) served.push_back(exchange);
+  return served;
+}
+
+void check_served(const std::vector<Program>& programs) {
+  for (const Program& program : programs) {
+    const std::vector<Exchange> served = served_by(program);
+    if (served != served_by(programs.front()))
+      usage_error("cannot serve other values in other steps");
+    for (const Exchange& exchange : served)
+      if (std::ranges::count_if(served, [&](const Exchange& other) {
+            return other.bucket == exchange.bucket && other.payload == exchange.payload &&
+                   std::ranges::any_of(other.group,
+                                       [&](Rank rank) { return exchange.group.contains(rank); });
+          }) > 1)
+        usage_error("cannot run the exchange \"{}\": its value is served twice in a step",
+                    print(exchange));
+  }
+}
+
 }  // namespace
 
 Program program_of(const Strategy& strategy, Step step, const World& world,
@@ -97,6 +121,7 @@ Needs needs_of(const std::vector<Program>& programs) {
   const auto refuse = [](const Exchange& exchange, const std::string& why) {
     if (!why.empty()) usage_error("cannot run the exchange \"{}\": {}", print(exchange), why);
   };
+  check_served(programs);
   Needs needs;
   for (const Program& program : programs) {
     const auto waits = waits_of(program);
@@ -116,6 +141,7 @@ Needs needs_of(const std::vector<Program>& programs) {
       needs.ready |= point_of(exchange.start) < Point::before_step;
       needs.per_bucket |= updates_by_bucket(exchange);
       needs.postpones |= postpones(exchange);
+      needs.serves |= exchange.collective == Collective::serve;
       if (exchange.wire == Wire::f32) continue;
       needs.rounds_gradients |= exchange.payload == Payload::gradient;
       needs.rounds_weights |= exchange.payload == Payload::weight;

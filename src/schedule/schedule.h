@@ -46,6 +46,7 @@ struct Needs {
   bool rounds_weights = false;    // some travel as differences to a reference
   bool keeps_reference = false;   // which is not what an outer optimizer agreed on
   bool one_reference = false;     // and moves with every exchange of weights
+  bool serves = false;            // somebody must answer while this worker computes
 };
 // UsageError for an exchange that cannot be run.
 Needs needs_of(const std::vector<Program>& programs);

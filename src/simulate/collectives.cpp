@@ -41,6 +41,7 @@ int Collectives::open_one(std::shared_ptr<const MessagePlan> plan, double bytes,
   collective.together.assign(static_cast<std::size_t>(plan->runs()), 0);
   collective.plan = std::move(plan);
   collective.bytes = bytes;
+  collective.ledger = nullptr;
   collective.owner = owner;
   collective.joined = collective.done = 0;
   collective.whole = -1;
@@ -53,6 +54,7 @@ int Collectives::open_timed(int members, double seconds, bool one_at_a_time, std
   Collective& collective = *collectives_[id];
   collective.plan.reset();
   collective.members = members;
+  collective.ledger = nullptr;
   collective.seconds = seconds;
   collective.one_at_a_time = one_at_a_time;
   collective.owner = owner;
@@ -65,7 +67,9 @@ int Collectives::open_timed(int members, double seconds, bool one_at_a_time, std
 void Collectives::join(int id, int member, double now) {
   Collective& collective = *collectives_[id];
   ++collective.joined;
-  if (collective.plan)
+  if (collective.ledger != nullptr)
+    join_served(id, member, now);
+  else if (collective.plan)
     begin_round(id, member, 0, now);
   else if (!collective.parts.empty())
     begin_segments(id, member, now);
@@ -217,6 +221,13 @@ void Collectives::delivered(int flow, double now) {
     Collective& collective = *collectives_[cargo.collective];
     const Shape& shape = collective.plan->shape();
     const int cell = shape.cell(cargo.round, cargo.from);
+    if (collective.ledger != nullptr) {
+      if (cargo.round == 0)
+        sent_to(*collective.ledger, cargo.to, cargo.from, now);
+      else
+        answered(cargo.collective, cargo.to, now);
+      continue;
+    }
     if (cargo.to == kBundle) {
       bundle_delivered(cargo, collective, now);
       continue;
@@ -245,6 +256,81 @@ void Collectives::bundle_delivered(const Cargo& cargo, Collective& collective, d
       round_done(cargo.collective, collective, cargo.from + i, now);
   }
 }
+
+// ---- what is served
+
+Collectives::Ledger& Collectives::ledger_of(const Exchange& exchange, int owners) {
+  const int members = exchange.group.size();
+  Ledger& ledger = ledgers_[{exchange.bucket, exchange.payload}];
+  if (ledger.clocks.empty()) {
+    ledger.clocks.assign(static_cast<std::size_t>(owners), {members, exchange.ahead});
+    ledger.collective.assign(static_cast<std::size_t>(members), -1);
+  }
+  return ledger;
+}
+
+int Collectives::open_served(const Exchange& exchange, std::shared_ptr<const MessagePlan> plan,
+                             double bytes, std::int64_t owner) {
+  const int id = open_one(std::move(plan), bytes, owner);
+  Collective& collective = *collectives_[id];
+  collective.ledger = &ledger_of(exchange, collective.members);
+  collective.missing.assign(static_cast<std::size_t>(collective.members), 0);
+  return id;
+}
+
+int Collectives::open_served(const Exchange& exchange, double seconds, std::int64_t owner) {
+  const int id = open_timed(exchange.group.size(), seconds, false, owner);
+  collectives_[id]->ledger = &ledger_of(exchange, 1);
+  return id;
+}
+
+void Collectives::join_served(int id, int member, double now) {
+  Collective& collective = *collectives_[id];
+  Ledger& ledger = *collective.ledger;
+  ledger.collective[member] = id;
+  if (!collective.plan) return sent_to(ledger, 0, member, now);
+  const MessagePlan& plan = *collective.plan;
+  const Shape& shape = plan.shape();
+  const int cell = shape.cell(0, member);
+  collective.missing[member] = collective.members;
+  for (int i = shape.first_send(cell); i < shape.first_send(cell + 1); ++i) {
+    const int to = shape.receiver(i);
+    network_.send(plan.path(i), plan.rank(member), plan.rank(to),
+                  shape.share(cell) * collective.bytes, {id, 0, member, to}, now);
+  }
+  sent_to(ledger, member, member, now);
+}
+
+void Collectives::sent_to(Ledger& ledger, int owner, int member, double now) {
+  for (const int each : ledger.clocks[owner].sent(member))
+    answer(ledger.collective[each], owner, each, now);
+}
+
+void Collectives::answer(int id, int owner, int member, double now) {
+  const Collective& collective = *collectives_[id];
+  if (!collective.plan) return begin_later(id, member, now + collective.seconds);
+  if (owner == member) return answered(id, member, now);
+  const MessagePlan& plan = *collective.plan;
+  const Shape& shape = plan.shape();
+  const int cell = shape.cell(1, owner);
+  for (int i = shape.first_send(cell); i < shape.first_send(cell + 1); ++i)
+    if (shape.receiver(i) == member)
+      network_.send(plan.path(i), plan.rank(owner), plan.rank(member),
+                    shape.share(cell) * collective.bytes, {id, 1, owner, member}, now);
+}
+
+// Owners add while they compute; what that takes is counted where it is waited for.
+void Collectives::answered(int id, int member, double now) {
+  Collective& collective = *collectives_[id];
+  if (--collective.missing[member] > 0) return;
+  const double adding = gamma_ * collective.plan->shape().added(0, member) * collective.bytes;
+  if (adding > 0)
+    begin_later(id, member, now + adding);
+  else
+    finish_member(id, member, now);
+}
+
+// ---- rounds
 
 void Collectives::heard(int id, Collective& collective, int member, int round, double now) {
   const int cell = collective.plan->shape().cell(round, member);
@@ -290,8 +376,11 @@ void Collectives::begin_listed(int first, double now) {
     listed_[first].next = free_listed_;
     free_listed_ = first;
     first = listed.next;
-    begin_round(listed.collective, listed.member,
-                collectives_[listed.collective]->round[listed.member] + 1, now);
+    const Collective& collective = *collectives_[listed.collective];
+    if (collective.ledger != nullptr)
+      finish_member(listed.collective, listed.member, now);
+    else
+      begin_round(listed.collective, listed.member, collective.round[listed.member] + 1, now);
   }
 }
 

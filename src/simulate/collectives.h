@@ -6,11 +6,17 @@
 // of its own: a member begins the next one when what it sends in the first round of the last one
 // has left, so that segments follow each other, and when no more than a window of them is under
 // way.
+//
+// What is served (Collective::serve) has no rounds: a member sends to all owners when it joins,
+// each owner answers when what came has arrived and its clocks allow it, whatever it does itself,
+// and the member has its result when all answers are there.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "schedule/clocks.h"
 #include "simulate/message_plan.h"
 
 namespace riffle::simulator {
@@ -33,6 +39,13 @@ class Collectives {
   // has joined, and takes `seconds`; of those that are `one_at_a_time` the later one waits.
   int open_timed(int members, double seconds, bool one_at_a_time, std::int64_t owner);
 
+  // One that is served. Exchanges of one bucket and payload have one ledger.
+  int open_served(const Exchange& exchange, std::shared_ptr<const MessagePlan> plan, double bytes,
+                  std::int64_t owner);
+  // The same of more members than are worth single messages: each has its result `seconds` after it
+  // is answered, whatever others send.
+  int open_served(const Exchange& exchange, double seconds, std::int64_t owner);
+
   void join(int id, int member, double now);
 
   // What the events of these names call.
@@ -45,6 +58,10 @@ class Collectives {
   void flush(double now);
 
  private:
+  struct Ledger {                          // of what is served
+    std::vector<schedule::Clocks> clocks;  // of each owner; one for all where there are no messages
+    std::vector<int> collective;           // that each member is in
+  };
   struct Collective {
     std::shared_ptr<const MessagePlan> plan;  // none: timed
     std::int64_t owner = 0;
@@ -58,6 +75,7 @@ class Collectives {
     std::vector<int> sending;   // its messages of this round that have not arrived
     std::vector<int> missing;   // messages still to be heard, by cell of the plan
     std::vector<int> together;  // members of a run that send at this time
+    Ledger* ledger = nullptr;   // of what is served
     int whole = -1;             // what it is a segment of
     std::vector<int> parts;     // its segments, where it has some; then of each member:
     std::vector<int> begun;     // segments
@@ -76,6 +94,12 @@ class Collectives {
   };
 
   int new_collective();
+  Ledger& ledger_of(const Exchange& exchange, int owners);
+  void join_served(int id, int member, double now);
+  // What `member` sent has come to an owner.
+  void sent_to(Ledger& ledger, int owner, int member, double now);
+  void answer(int id, int owner, int member, double now);
+  void answered(int id, int member, double now);
   int open_one(std::shared_ptr<const MessagePlan> plan, double bytes, std::int64_t owner);
   void begin_segments(int id, int member, double now);
   void segment_left(int id, int member, double now);
@@ -97,6 +121,7 @@ class Collectives {
   Listener& listener_;
   std::vector<std::unique_ptr<Collective>> collectives_;
   std::vector<int> free_;
+  std::map<std::pair<int, Payload>, Ledger> ledgers_;
   std::vector<Postponed> postponed_;
   std::vector<Listed> listed_;
   int free_listed_ = -1;

@@ -66,14 +66,23 @@ void Lanes::join(int worker, Step number, int item, double now) {
   int& collective = step.collective[what.exchange];
   if (collective < 0) {
     const std::int64_t owner = owner_of(number, what.exchange);
-    collective =
-        planned.messages
-            ? collectives_.open(planned.messages, static_cast<double>(planned.size.count), owner)
-            : collectives_.open_timed(planned.exchange.group.size(), planned.seconds,
-                                      planned.one_at_a_time, owner);
+    if (planned.exchange.collective == Collective::serve)
+      collective = open_served(planned, owner);
+    else
+      collective =
+          planned.messages
+              ? collectives_.open(planned.messages, static_cast<double>(planned.size.count), owner)
+              : collectives_.open_timed(planned.exchange.group.size(), planned.seconds,
+                                        planned.one_at_a_time, owner);
   }
   record_.exchange_started(worker, number, what.exchange, now);
   collectives_.join(collective, what.member, now);
+}
+
+int Lanes::open_served(const PlannedExchange& planned, std::int64_t owner) {
+  if (!planned.messages) return collectives_.open_served(planned.exchange, planned.seconds, owner);
+  return collectives_.open_served(planned.exchange, planned.messages,
+                                  static_cast<double>(planned.size.count), owner);
 }
 
 Lanes::Finished Lanes::finish(std::int64_t owner, int member, double now) {

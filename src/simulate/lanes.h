@@ -60,6 +60,7 @@ class Lanes {
   };
 
   void join(int worker, Step step, int item, double now);
+  int open_served(const PlannedExchange& planned, std::int64_t owner);
 
   int workers_;
   const Progress& progress_;

@@ -177,6 +177,14 @@ class Rule {
   Seconds step_{};
 };
 
+// Sessions that serve have no step in common at which to change.
+void check_senses(const NamedStrategy& strategy, const Trace& trace, const Cluster& known) {
+  const World world(known);
+  const BucketPlan buckets = strategy->buckets(trace, CostModel(known), world);
+  if (schedule::needs_of(schedule::programs_of(*strategy.strategy, world, buckets)).serves)
+    usage_error("--replan: {} keeps the schedule that it begins with", strategy.spec);
+}
+
 }  // namespace
 
 Cluster changed(Cluster cluster, const std::vector<Change>& changes, Seconds until) {
@@ -209,6 +217,7 @@ Simulation simulate_replanning(const Trace& trace, const Cluster& cluster,
                                const NamedStrategy& strategy, const SimulateOptions& options) {
   const Step end = options.steps > 0 ? options.steps : kSteps;
   Cluster known = options.planned ? *options.planned : cluster;
+  check_senses(strategy, trace, known);
   std::vector<Change> changes = options.changes;
   std::ranges::stable_sort(changes, {}, &Change::at);
   Rule rule(known);

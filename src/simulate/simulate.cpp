@@ -30,6 +30,18 @@ bool random(const Cluster& cluster) {
   return cluster.jitter > 0 || cluster.straggle.probability > 0;
 }
 
+// Where workers may be ahead of each other, the steps until the fast have come to the bound: as
+// many as the slowest takes to fall so far behind, twice over because not all of a step is
+// computing.
+Step until_bound(const Traits& traits, const Cluster& cluster) {
+  constexpr double kMost = 512;
+  if (!traits.timed) return 0;
+  const auto slow = std::ranges::minmax(cluster.workers, {}, &WorkerSpec::slow);
+  const double behind = slow.max.slow / slow.min.slow - 1;
+  if (behind <= 0) return 0;
+  return static_cast<Step>(std::min(kMost, std::ceil(2 * traits.staleness / behind)));
+}
+
 // Runs period after period until two in a row took equally long. Where they never do (a cycle of
 // several periods), the second half is the mean that is taken.
 Window until_steady(Simulator& simulator, Step first, Step period) {
@@ -52,6 +64,7 @@ Window run(Simulator& simulator, const Cluster& cluster, const SimulateOptions& 
   const Step turn = traits.rotation > 0 ? traits.rotation : period;
   Step warmup =
       carries ? whole_periods(2 * traits.staleness + 1, random(cluster) ? period : turn) : 0;
+  warmup += until_bound(traits, cluster);
   if (!options.changes.empty()) warmup = 0;
   if (options.warmup >= 0) warmup = whole_periods(options.warmup, period);
   Step steps = options.steps;

@@ -5,6 +5,10 @@
 namespace riffle::simulator {
 namespace {
 
+// Each member has messages of its own with each other one where values are served: beyond this many
+// members the cost model says how long they take together.
+constexpr int kMostServed = 64;
+
 PlannedExchange plan_exchange(const Exchange& exchange, Bytes size, const CostModel& cost,
                               MessagePlans& plans, StepPlan& plan) {
   PlannedExchange planned{.exchange = exchange,
@@ -13,7 +17,9 @@ PlannedExchange plan_exchange(const Exchange& exchange, Bytes size, const CostMo
                           .messages = nullptr};
   const bool fit = cost.cluster().fit.has_value();
   const Algorithm algorithm = cost.algorithm(exchange, size);
-  if (fit || algorithm == Algorithm::tree || algorithm == Algorithm::automatic) {
+  const bool serves = exchange.collective == Collective::serve;
+  const bool many = serves && exchange.group.size() > kMostServed;
+  if (fit || many || algorithm == Algorithm::tree || algorithm == Algorithm::automatic) {
     // Published fits, trees and measured curves say how long, not who sends to whom.
     planned.seconds = cost.time(exchange, size).count();
     planned.one_at_a_time = fit;

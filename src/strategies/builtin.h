@@ -20,7 +20,9 @@
   X(asc_wfbp)                        \
   X(diloco)                          \
   X(slowmo)                          \
-  X(noloco)
+  X(noloco)                          \
+  X(asp)                             \
+  X(ssp)
 
 namespace riffle::strategies {
 

@@ -34,6 +34,9 @@ void check_mean(const Schedule& schedule, Verification& result);
 // Sets mixing_rate and steps_to_consensus.
 void check_mixing(const Schedule& schedule, Verification& result);
 
+// Sets serving, where values are served.
+void check_serving(const Schedule& schedule, Verification& result);
+
 // Sets rounding, where values travel rounded.
 void check_rounding(const Schedule& schedule, Verification& result);
 

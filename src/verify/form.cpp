@@ -69,7 +69,8 @@ void check_form(const Schedule& schedule, std::vector<Problem>& problems) {
         what = fmt::format("there is no bucket {}", exchange.bucket);
       if (what.empty()) what = bad_numbers(exchange);
       if (what.empty()) what = bad_times(at);
-      if (what.empty() && exchange.merge.kind == Merge::Kind::outer)
+      const bool serves = exchange.collective == Collective::serve || exchange.ahead >= 0;
+      if (what.empty() && (serves || exchange.merge.kind == Merge::Kind::outer))
         what = schedule::refusal(exchange);
       if (!what.empty()) add(problems, problem(Problem::Check::form, at, std::move(what)));
     }

@@ -89,8 +89,8 @@ void check_lifetime(const Schedule& schedule, std::vector<Problem>& problems) {
     for (std::size_t i = 0; i < workers.size(); ++i)
       check_merges(workers[i], schedule.ranks.ranks()[i], problems);
   std::erase_if(all, [](const Instance& at) {
-    return at.exchange->collective == Collective::all_reduce ||
-           at.exchange->collective == Collective::shift;
+    return at.exchange->collective != Collective::reduce_scatter &&
+           at.exchange->collective != Collective::all_gather;
   });
   check_scattered(all, schedule.length(), problems);
 }

@@ -161,6 +161,7 @@ class Machine {
     const std::size_t n = flight.snapshot.size();
     switch (exchange.exchange->collective) {
       case Collective::all_reduce:
+      case Collective::serve:  // of workers in step
         return mean;
       case Collective::reduce_scatter:
         return i == owner_ % n ? mean : values[exchange.places[i]];

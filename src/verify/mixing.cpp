@@ -164,11 +164,27 @@ double sampled_rate(const Schedule& schedule, int bucket) {
   return std::pow(end / start, 0.5 / static_cast<double>(schedule.length()));
 }
 
+// By how many steps workers may be apart; nothing where there is no bound.
+std::optional<int> most_ahead(const Schedule& schedule, int bucket) {
+  int most = 0;
+  for (const Program& program : schedule.programs)
+    for (const Exchange& exchange : program.exchanges) {
+      if (exchange.bucket != bucket || exchange.collective != Collective::serve ||
+          exchange.group.size() < 2)
+        continue;
+      if (exchange.ahead < 0) return std::nullopt;
+      most = std::max(most, exchange.ahead);
+    }
+  return most;
+}
+
 Mixing mixing_of(const Schedule& schedule, int bucket) {
   if (gradients_agree(schedule, bucket)) return {0, 1};
   Mixing mixing;
   mixing.consensus = steps_to_consensus(schedule, bucket);
   if (mixing.consensus) {
+    const auto more = most_ahead(schedule, bucket);
+    mixing.consensus = more ? std::optional(*mixing.consensus + *more) : std::nullopt;
     mixing.rate = 0;
   } else if (schedule.periodic) {
     mixing.rate = periodic_rate(schedule, bucket);

@@ -7,8 +7,9 @@
 namespace riffle {
 
 std::string_view name_of(Problem::Check check) {
-  static constexpr std::array<std::string_view, 8> kNames{
-      "form", "partition", "deadlock", "lifetime", "mean", "mixing", "traffic", "period"};
+  static constexpr std::array<std::string_view, 9> kNames{"form",     "partition", "deadlock",
+                                                          "lifetime", "mean",      "mixing",
+                                                          "traffic",  "period",    "serving"};
   return kNames.at(static_cast<std::size_t>(check));
 }
 
@@ -36,6 +37,10 @@ Json json_of(const Verification& verification) {
                         {"error_bound", proof->error_bound},
                         {"steps", proof->steps},
                         {"drift", proof->drift}};
+  if (const auto& proof = verification.serving)
+    json["serving"] = {{"ahead", proof->ahead < 0 ? Json() : Json(proof->ahead)},
+                       {"workers", proof->workers},
+                       {"orders", proof->orders}};
   for (const Problem& problem : verification.problems)
     json["problems"].push_back({{"check", name_of(problem.check)},
                                 {"step", problem.step},

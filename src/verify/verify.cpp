@@ -68,6 +68,7 @@ Verification check(const Schedule& schedule, const World& world) {
   check_mixing(schedule, result);
   check_traffic(schedule, world, result.problems);
   check_rounding(schedule, result);
+  check_serving(schedule, result);
   if (schedule.periodic) result.period = static_cast<int>(schedule.length());
   return result;
 }

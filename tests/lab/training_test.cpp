@@ -16,10 +16,13 @@ const char* const cluster_spec = "racks:2x2,inner=1ms/200Mbps,outer=2ms/100Mbps"
 // All there are, and delays that do not depend on measured times.
 std::vector<std::string> specs() {
   std::vector<std::string> all{"sesgd:order=combine-then-adapt",
-                               "ds-sync:pattern=bottleneck,delay=1", "dasgd:tau=2,delay=2"};
+                               "ds-sync:pattern=bottleneck,delay=1", "dasgd:tau=2,delay=2",
+                               "ssp:staleness=0"};
   const StrategyTable table = StrategyTable::builtin();
+  const World world(parse_cluster(cluster_spec));
   for (const StrategyInfo& info : table.all())
-    all.push_back(info.name == "ds-sync" ? "ds-sync:delay=0" : info.name);
+    if (!table.make(info.name)->traits(world).timed)
+      all.push_back(info.name == "ds-sync" ? "ds-sync:delay=0" : info.name);
   return all;
 }
 

@@ -117,8 +117,9 @@ Program random_program(Random& random) {
     if (chance(random, 4))
       for (int member = 0; member < exchange.group.size(); ++member)
         exchange.scales.push_back(random.uniform(-4, 4));
-    exchange.collective = random_enum<Collective>(random, 4);
+    exchange.collective = random_enum<Collective>(random, 5);
     if (exchange.collective == Collective::shift) exchange.shift = below(random, 16);
+    if (exchange.collective == Collective::serve) exchange.ahead = below(random, 9) - 1;
     exchange.algorithm = random_enum<Algorithm>(random, 7);
     exchange.lane = below(random, 3);
     exchange.start = random_enum<Start>(random, 4);

@@ -233,6 +233,7 @@ REFUSED = [
     ("wfbp", {"sense_window": 5}, "sense: over a process group the network cannot be sensed"),
     ("bsp:algorithm=ring", {}, "bsp:algorithm=ring: over a process group the library behind it"),
     ("wfbp", {"failure_timeout": 5.0}, "failure_timeout: the engine is given"),
+    ("asp", {"cluster": FLAT}, "asp cannot run over a process group: its members make all"),
     ("end-first", {}, "over a process group: it is due before one starts"),
 ]
 

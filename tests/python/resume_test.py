@@ -42,6 +42,7 @@ VARIANTS = [
     ("dasgd:tau=4,delay=4,merge=mix", FLAT),
     ("local-sgd:tau=5", FLAT),
     ("gossip:mix_state=true", FLAT),
+    ("ssp:staleness=0", FLAT),
     ("slowmo:tau=5", FLAT),
     ("noloco:tau=3", FLAT),
 ]
@@ -212,7 +213,9 @@ class Matrix(Resume):
     """Labelled long: every strategy, every moment."""
 
     def test_every_strategy_every_moment(self):
-        names = [(info.name, FLAT) for info in riffle.strategies()]
+        world = riffle.World(FLAT)  # what depends on clocks never has the same bits twice
+        names = [info.name for info in riffle.strategies()]
+        names = [(n, FLAT) for n in names if not riffle.make(n).traits(world).timed]
         self.check(names + FEW + VARIANTS, moments=len(MOMENTS))
 
     def test_batch_norm_every_moment(self):

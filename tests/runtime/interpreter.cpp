@@ -76,7 +76,8 @@ class Interpreter {
     const Exchange& exchange = flight.exchange;
     const int n = exchange.group.size();
     const bool shifts = exchange.collective == Collective::shift;
-    RIFFLE_CHECK(shifts || exchange.collective == Collective::all_reduce);
+    // Served in step (ahead 0): what all have moved from the value they had in common.
+    RIFFLE_CHECK(shifts || exchange.collective == Collective::all_reduce || exchange.ahead == 0);
     const int peer = (i + n - exchange.shift % n) % n;
     Vector target(flight.snapshot[0].size());
     double sum = 0;

@@ -315,7 +315,9 @@ std::optional<std::vector<Vector>> reference(const std::string& spec, const Worl
   Workers all(world.size(), toy_start(1));
   const BucketPlan buckets = any_bucket();
   const auto always = [&](Step /*step*/) { return world; };
-  if (strategy->traits(world).exact)
+  const bool in_step = strategy.name == "asp" || strategy.name == "ssp";
+  if (in_step && strategy->traits(world).timed) return std::nullopt;
+  if (strategy->traits(world).exact || in_step)
     synchronous(all, steps);
   else if (strategy.name == "local-sgd")
     local_sgd(all, steps, number(strategy, "tau"), option(strategy, "mix_state") == "true");

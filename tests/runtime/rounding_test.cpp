@@ -118,7 +118,9 @@ const std::vector<std::string>& specs() {
     std::vector<std::string> list;
     const StrategyTable table = StrategyTable::builtin();
     for (const StrategyInfo& info : table.all())
-      for (const char* wire : {"bf16", "int8"}) list.push_back(info.name + ":wire=" + wire);
+      for (const char* wire : {"bf16", "int8"})
+        if (info.name != "asp" && info.name != "ssp")  // refuse it: what is served is not rounded
+          list.push_back(info.name + ":wire=" + wire);
     for (const char* more :
          {"wfbp:wire=f16", "sesgd:order=combine-then-adapt,wire=int8",
           "ds-sync:pattern=bottleneck,delay=3,bucket=layer,wire=int8",

@@ -17,13 +17,15 @@ using torch::Tensor;
 std::vector<std::string> specs(bool only_exact) {
   const StrategyTable table = StrategyTable::builtin();
   std::vector<std::string> all;
-  for (const StrategyInfo& info : table.all())
-    if (info.exact || !only_exact) all.push_back(info.name);
+  const World world(parse_cluster("flat:4,latency=20us,bandwidth=10Gbps"));
+  for (const StrategyInfo& info : table.all())  // what depends on clocks has no replica
+    if ((info.exact || !only_exact) && !table.make(info.name)->traits(world).timed)
+      all.push_back(info.name);
   all.insert(all.end(), {"dear:bucket=500B", "ddp:bucket=900B,first=100B"});
   if (!only_exact)
     all.insert(all.end(), {"sesgd:bucket=layer", "sesgd:bucket=layer,mix_state=true",
                            "sesgd:order=combine-then-adapt", "local-sgd:tau=3", "diloco:tau=5",
-                           "dasgd:tau=3,delay=3", "dasgd:merge=mix"});
+                           "dasgd:tau=3,delay=3", "dasgd:merge=mix", "ssp:staleness=0"});
   return all;
 }
 
