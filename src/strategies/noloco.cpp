@@ -6,7 +6,9 @@
 // With c = a, as the authors' code has it, the two means add up to a*(mean(x) - y): one message of
 // x each way is all that is needed, and with m = -a*U it is a heavy-ball step of rate a,
 //   U <- mu*U + (y - mean(x));  y <- y - a*U;  x <- y.
-// It must pull pairs together faster than momentum drives them apart: the paper asks for c > mu.
+// Momentum also drives workers apart. Of random pairs a projection P takes half of the distance of
+// many workers, on average: from U' = mu*U + P*y, y' = y - a*U' the mean squares of y and U and
+// their product follow each other linearly, and shrink where a < 2*(1 - mu^2).
 // Pairs are drawn from a seed that all share, anew in every round; where the number of workers is
 // odd three meet in one group.
 // Cost: 2 latencies and M*beta every tau steps, whatever N is.
@@ -44,9 +46,10 @@ class Noloco : public Rounds {
 std::unique_ptr<Strategy> make_noloco(const Options& options) {
   const double rate = options.number("outer", 1e-6, 2);
   const double momentum = options.number("momentum", 0, 0.999999);
-  if (momentum >= rate)
-    usage_error("{}: {} is not below outer={}: workers would drift apart",
-                options.where("momentum"), momentum, rate);
+  const double bound = 2 * (1 - momentum * momentum);
+  if (rate >= bound)
+    usage_error("{}: {} is not below 2*(1 - momentum^2) = {:.4g}: workers would drift apart",
+                options.where("outer"), rate, bound);
   return std::make_unique<Noloco>(options, outer(rate, momentum, false));
 }
 
@@ -59,7 +62,8 @@ StrategyInfo noloco() {
       .paper = "arXiv:2506.10911",
       .options = {{"tau", "50", "local steps between two meetings"},
                   {"outer", "0.7", "learning rate of the outer step, and pull to the peer"},
-                  {"momentum", "0.5", "momentum of the outer step, below `outer`"},
+                  {"momentum", "0.5",
+                   "momentum of the outer step; `outer` is below 2(1-momentum^2)"},
                   mix_state_option()},
       .page = {.idea =
                    "`tau` local steps; then every worker meets one other, drawn at random from "

@@ -4,11 +4,10 @@
 
 namespace riffle {
 
-Rounds::Rounds(const Options& options, Merge merge, double effective_step)
+Rounds::Rounds(const Options& options, Merge merge)
     : tau_(static_cast<int>(options.integer("tau", 1))),
       merge_(merge),
-      mix_state_(options.boolean("mix_state")),
-      effective_step_(effective_step) {}
+      mix_state_(options.boolean("mix_state")) {}
 
 BucketPlan Rounds::buckets(const Trace& trace, const CostModel& /*cost*/,
                            const World& /*world*/) const {
@@ -28,7 +27,7 @@ Partition Rounds::groups(Step /*round*/, const World& world) const {
 }
 
 Traits Rounds::traits(const World& /*world*/) const {
-  return {.period = tau_, .mixed = Payload::weight, .effective_step = effective_step_};
+  return {.period = tau_, .mixed = Payload::weight};
 }
 
 }  // namespace riffle

@@ -8,7 +8,7 @@ namespace riffle {
 class Rounds : public Strategy {
  public:
   // Reads `tau` and `mix_state`.
-  Rounds(const Options& options, Merge merge, double effective_step = 1);
+  Rounds(const Options& options, Merge merge);
 
   [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost,
                                    const World& world) const override;
@@ -24,7 +24,6 @@ class Rounds : public Strategy {
   int tau_;
   Merge merge_;
   bool mix_state_;
-  double effective_step_;
 };
 
 }  // namespace riffle

@@ -8,8 +8,8 @@
 // an outer heavy-ball step. While the learning rate is constant that is the paper's rule exactly,
 // and no rate has to be known. Where a schedule changes lr to lr', the paper's u would come to
 // lr'*u in the next round; here the momentum keeps the lengths that were moved, lr*u. The workers'
-// own optimizers keep their state, or average it (mix_state); the paper tries both. Cost: T(M)
-// every tau steps, nothing hidden, as local SGD.
+// own optimizers keep their state, or average it (mix_state).
+// Cost: T(M) every tau steps, nothing hidden, as local SGD.
 #include "strategies/builtin.h"
 #include "strategies/rounds.h"
 #include "strategies/weight_average.h"
@@ -35,10 +35,9 @@ StrategyInfo slowmo() {
                    "the lengths that were moved; the paper's would be scaled by new rate over "
                    "old. With `momentum=0` and `outer=1` it is local SGD.",
                .when = "Where local-sgd loses accuracy and its traffic is what you can afford: "
-                       "one average every `tau` steps, and two more copies of the weights. The "
-                       "paper uses momenta from 0.4 to 0.8; a momentum of m makes the outer "
-                       "step 1/(1-m) times as long in the end, so lower the learning rate "
-                       "before you raise it."},
+                       "one average every `tau` steps, and two more copies of the weights. "
+                       "Momentum m makes the outer step 1/(1-m) times as long in the end, so "
+                       "lower the learning rate before you raise it."},
       .candidates = {"tau=4", "tau=48"},
       .traffic = {ring_round_traffic()},
       .make = [](const Options& options) {

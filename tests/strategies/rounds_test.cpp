@@ -136,9 +136,12 @@ TEST(Noloco, OddOnesMeetInThree) {
   EXPECT_EQ(make("noloco:tau=4")->traits(flat(3)).period, 4);  // always the same three
 }
 
-TEST(Noloco, MomentumMustNotOutrunThePull) {
-  EXPECT_EQ(refusal([] { make("noloco:outer=0.5,momentum=0.5"); }),
-            "strategy noloco: momentum: 0.5 is not below outer=0.5: workers would drift apart");
+TEST(Noloco, MomentumMustNotDriveWorkersApart) {
+  EXPECT_EQ(
+      refusal([] { make("noloco:momentum=0.9"); }),
+      "strategy noloco: outer: 0.7 is not below 2*(1 - momentum^2) = 0.38: workers would drift "
+      "apart");
+  EXPECT_NO_THROW(make("noloco:outer=0.37,momentum=0.9"));
   EXPECT_THROW(make("noloco:tau=0"), UsageError);
 }
 
