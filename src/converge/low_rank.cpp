@@ -66,8 +66,7 @@ void LowRankGradients::average_rest(Columns bucket, const Members& members,
   average_columns({begin, bucket.end}, members, gradients);
 }
 
-void LowRankGradients::average_matrices(Columns bucket, const Members& members,
-                                        Matrix& gradients) {
+void LowRankGradients::average_matrices(Columns bucket, const Members& members, Matrix& gradients) {
   for (std::size_t i = 0; i < matrices_.size(); ++i)
     if (matrices_[i].begin >= bucket.begin && matrices_[i].begin < bucket.end)
       average(i, members, gradients);
@@ -88,8 +87,7 @@ void LowRankGradients::average(std::size_t which, const Members& members, Matrix
   }
   for (std::size_t i = 0; i < members.rows.size(); ++i) {
     left = left_mean;
-    codec::take_right(
-        factors_of(of, gradients.row(members.rows[i]), left.data(), right.data()));
+    codec::take_right(factors_of(of, gradients.row(members.rows[i]), left.data(), right.data()));
     kernels().add(right_mean.data(), members.weights[i], right.data(), right.size());
   }
   for (const std::size_t row : members.rows)

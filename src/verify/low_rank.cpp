@@ -1,12 +1,13 @@
 // What still holds where gradients travel as factors. The rule that program.h states for LowRank is
 // played in f32 on one matrix for many steps: what was delivered, and what workers still hold as
 // lost, must add up to the mean of all gradients.
+#include "codec/low_rank.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "codec/low_rank.h"
 #include "riffle/random.h"
 #include "verify/checks.h"
 
