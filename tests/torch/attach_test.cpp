@@ -4,6 +4,8 @@
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/nn/utils/convert_parameters.h>
 
+#include <atomic>
+
 #include "loop.h"
 
 namespace riffle {
@@ -18,8 +20,10 @@ std::vector<std::string> specs(bool only_exact) {
   const StrategyTable table = StrategyTable::builtin();
   std::vector<std::string> all;
   const World world(parse_cluster("flat:4,latency=20us,bandwidth=10Gbps"));
-  for (const StrategyInfo& info : table.all())  // what depends on clocks has no replica
-    if ((info.exact || !only_exact) && !table.make(info.name)->traits(world).timed)
+  // What depends on clocks has no replica, and factors are compared with torch's own elsewhere.
+  for (const StrategyInfo& info : table.all())
+    if ((info.exact || !only_exact) && !table.make(info.name)->traits(world).timed &&
+        info.name != "powersgd")
       all.push_back(info.name);
   all.insert(all.end(), {"dear:bucket=500B", "ddp:bucket=900B,first=100B"});
   if (!only_exact)
@@ -34,6 +38,14 @@ std::string name_of(const testing::TestParamInfo<std::string>& each) {
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   return name;
+}
+
+void expect_same_bits(test::Worker& worker) {
+  Tensor first = torch::nn::utils::parameters_to_vector(worker.net->parameters()).detach();
+  const Tensor own = first.clone();
+  worker.session.session().broadcast(std::as_writable_bytes(
+      std::span(first.data_ptr<double>(), static_cast<std::size_t>(first.numel()))));
+  EXPECT_TRUE(torch::equal(own, first)) << "another bit than rank 0 has";
 }
 
 class Attach : public testing::TestWithParam<std::string> {
@@ -54,12 +66,7 @@ class Attach : public testing::TestWithParam<std::string> {
       const Tensor now = test::flat(worker.net);
       EXPECT_LT(test::distance(now, test::flat(expected.nets.at(worker.rank))), 1e-10)
           << GetParam() << " of " << world.size() << ", rank " << worker.rank;
-      if (!exact) return;
-      Tensor first = torch::nn::utils::parameters_to_vector(worker.net->parameters()).detach();
-      const Tensor own = first.clone();
-      worker.session.session().broadcast(std::as_writable_bytes(
-          std::span(first.data_ptr<double>(), static_cast<std::size_t>(first.numel()))));
-      EXPECT_TRUE(torch::equal(own, first)) << "another bit than rank 0 has";
+      if (exact) expect_same_bits(worker);
     });
   }
 };
@@ -106,6 +113,25 @@ TEST_P(Attach, FollowsALearningRateSchedule) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, Attach, testing::ValuesIn(specs(false)), name_of);
+
+// What factors give is compared with torch's own hook in tests/python/powersgd_test.py; here: that
+// they are made of libtorch's shapes, and are the same on all workers.
+TEST(Factors, SendLessAndKeepWorkersTogether) {
+  constexpr int kSteps = 12;
+  const auto sent = [&](const std::string& spec) {
+    std::atomic<std::int64_t> bytes = 0;
+    test::Loop loop(test::flat_world(3));
+    loop.run(spec, [&](test::Worker& worker) {
+      for (int t = 0; t < kSteps; ++t) worker.step(t);
+      expect_same_bits(worker);
+      if (worker.rank == 0) bytes = worker.session.stats().bytes.count;
+    });
+    return bytes.load();
+  };
+  const std::int64_t whole = sent("powersgd:start=1000");
+  EXPECT_EQ(whole, sent("bsp"));
+  EXPECT_LT(sent("powersgd:rank=1,start=0"), whole);
+}
 
 class Exact : public Attach {};
 
