@@ -142,6 +142,7 @@ bool Service::look() {
 
 // What is added at one time is added in the order of members, and all are answered with the sum.
 void Service::came(std::size_t number, int member) {
+  const std::scoped_lock lock(mutex_);
   Slice& slice = slices_[number];
   const std::vector<int> answered = slice.clocks.sent(member);
   std::size_t at = 0;
@@ -201,8 +202,10 @@ void Service::exchange(Flight& flight) {
 void Service::visit(const std::function<void(const Part&)>& visit) const {
   std::size_t number = 0;
   for (const Served& served : served_)
-    for (std::size_t part = 0; part < served.first.size(); ++part)
+    for (std::size_t part = 0; part < served.first.size(); ++part) {
+      const std::scoped_lock lock(mutex_);
       visit({served.exchange, static_cast<int>(part), served.first[part], slices_[number++].held});
+    }
 }
 
 }  // namespace riffle::runtime

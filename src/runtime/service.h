@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "runtime/engine_memory.h"
@@ -67,6 +68,8 @@ class Service {
   std::uint64_t channel_;
   Seconds timeout_;
   std::function<void(std::exception_ptr)> fail_;
+  // Held while what slices hold is read or written: by the service's thread, and by who visits.
+  mutable std::mutex mutex_;
   std::vector<Slice> slices_;
   std::vector<Rank> members_;  // of all groups
   Request stop_;
