@@ -128,9 +128,11 @@ TEST(Factors, SendLessAndKeepWorkersTogether) {
     });
     return bytes.load();
   };
+  // Shares of a byte are cut off for each bucket, and buckets follow measured times.
+  constexpr std::int64_t kCut = 16;
   const std::int64_t whole = sent("powersgd:start=1000");
-  EXPECT_EQ(whole, sent("bsp"));
-  EXPECT_LT(sent("powersgd:rank=1,start=0"), whole);
+  EXPECT_NEAR(static_cast<double>(whole), static_cast<double>(sent("bsp")), kCut);
+  EXPECT_LT(sent("powersgd:rank=1,start=0"), whole - kCut);
 }
 
 class Exact : public Attach {};
