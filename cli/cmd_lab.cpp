@@ -51,7 +51,8 @@ lab::LabOptions lab_options(const Arguments& arguments) {
     }
   const lab::Machine machine{static_cast<int>(std::thread::hardware_concurrency())};
   if (!arguments.force)
-    lab::refuse_what_cannot_be(options.cluster, options.dilate, options.shrink, machine);
+    lab::refuse_what_cannot_be(options.cluster, options.dilate, options.shrink, machine,
+                               options.events);
   if (options.cluster.size() * arguments.ranks_per_host > most_workers)
     usage_error("{} hosts of {} ranks are more than {} workers", options.cluster.size(),
                 arguments.ranks_per_host, most_workers);

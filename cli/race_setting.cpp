@@ -98,7 +98,8 @@ void choose_scale(race::Setting& setting, const RaceArguments& arguments) {
   setting.head.dilate = scale.dilate;
   if (is_task && !dilate)
     setting.head.dilate = std::max(scale.dilate, stretch_of_compute(cluster.size()));
-  lab::refuse_what_cannot_be(cluster, setting.head.dilate, setting.head.shrink, machine);
+  lab::refuse_what_cannot_be(cluster, setting.head.dilate, setting.head.shrink, machine,
+                             setting.events);
 }
 
 void say(const race::Setting& setting) {

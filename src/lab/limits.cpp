@@ -76,6 +76,30 @@ Need need_of(const Cluster& cluster, double shrink, const Machine& machine) {
   return greater(latency_need(cluster, machine), bandwidth_need(cluster, shrink, machine));
 }
 
+void refuse(const Need& need, double dilate, const std::string& who) {
+  if (need.dilation <= dilate * (1 + 1e-9)) return;
+  if (need.dilation > most_dilation)
+    usage_error("{} for {}, and no --dilate is enough; --force runs it all the same", who,
+                need.why);
+  usage_error("{} for {}; --dilate {:g} would work{}", who, need.why, rounded_up(need.dilation),
+              dilate > 1 ? fmt::format(" ({:g} was given)", dilate) : "");
+}
+
+std::vector<Change> in_order(std::vector<Change> events) {
+  std::ranges::stable_sort(events, {}, &Change::at);
+  return events;
+}
+
+// What it makes of latencies and rates.
+void apply(const Change& event, Cluster& cluster) {
+  for (const LinkId id : links_of(event, cluster)) {
+    const auto index = static_cast<std::size_t>(id.index);
+    Link& link = id.uplink ? cluster.domains[index].uplink : cluster.workers[index].link;
+    if (event.latency) link.latency = *event.latency;
+    if (event.bandwidth) link.bandwidth = *event.bandwidth;
+  }
+}
+
 }  // namespace
 
 double least_dilation(const Cluster& cluster, double shrink, const Machine& machine) {
@@ -94,15 +118,13 @@ Scale least_scale(const Cluster& cluster, Bytes model, std::optional<double> dil
 }
 
 void refuse_what_cannot_be(const Cluster& cluster, double dilate, double shrink,
-                           const Machine& machine) {
-  const Need need = need_of(cluster, shrink, machine);
-  if (need.dilation <= dilate * (1 + 1e-9)) return;
-  if (need.dilation > most_dilation)
-    usage_error("the cluster asks for {}, and no --dilate is enough; --force runs it all the same",
-                need.why);
-  usage_error("the cluster asks for {}; --dilate {:g} would work{}", need.why,
-              rounded_up(need.dilation),
-              dilate > 1 ? fmt::format(" ({:g} was given)", dilate) : "");
+                           const Machine& machine, const std::vector<Change>& events) {
+  refuse(need_of(cluster, shrink, machine), dilate, "the cluster asks");
+  Cluster changed = cluster;
+  for (const Change& event : in_order(events)) {
+    apply(event, changed);
+    refuse(need_of(changed, shrink, machine), dilate, fmt::format("event {} asks", print(event)));
+  }
 }
 
 }  // namespace riffle::lab

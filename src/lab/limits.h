@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "riffle/change.h"
 #include "riffle/cluster.h"
 
 namespace riffle::lab {
@@ -28,8 +30,9 @@ struct Scale {
 Scale least_scale(const Cluster& cluster, Bytes model, std::optional<double> dilate,
                   std::optional<double> shrink, const Machine& machine);
 
-// UsageError that names what is asked too much of and the dilation that would work.
+// UsageError that names what is asked too much of and the dilation that would work: of the cluster
+// as it is, or as events make it.
 void refuse_what_cannot_be(const Cluster& cluster, double dilate, double shrink,
-                           const Machine& machine);
+                           const Machine& machine, const std::vector<Change>& events = {});
 
 }  // namespace riffle::lab

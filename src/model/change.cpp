@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 
@@ -135,6 +136,26 @@ std::string name_of(const Cluster& cluster, LinkId link) {
                      : fmt::format("worker{}", link.index);
 }
 
+namespace {
+
+// A measured pair has figures of its own, whatever links lie between the two: an event would pass
+// it by without a word.
+void refuse_measured_pairs(const Change& change, const Cluster& cluster, LinkId link) {
+  const auto is_behind = [&](Rank rank) {
+    if (!link.uplink) return rank == link.index;
+    const std::vector<int> around = cluster.ancestors(rank);
+    return std::ranges::find(around, link.index) != around.end();
+  };
+  for (const PairLink& pair : cluster.pairs)
+    if (is_behind(pair.from) != is_behind(pair.to))
+      usage_error(
+          "event {}: the way from worker {} to worker {} was measured by itself, so a change of "
+          "{} would not reach it; take \"pairs\" out of the cluster's file",
+          print(change), pair.from, pair.to, name_of(cluster, link));
+}
+
+}  // namespace
+
 std::vector<LinkId> links_of(const Change& change, const Cluster& cluster) {
   if (change.worker >= cluster.size())
     usage_error("event {}: worker {} is not in 0..{}", print(change), change.worker,
@@ -157,6 +178,7 @@ std::vector<LinkId> links_of(const Change& change, const Cluster& cluster) {
     usage_error("event {}: {}{}", print(change), unknown_name("link", change.link, known),
                 cluster.size() > 1 ? fmt::format(" to worker{}", cluster.size() - 1) : "");
   }
+  for (const LinkId link : found) refuse_measured_pairs(change, cluster, link);
   return found;
 }
 

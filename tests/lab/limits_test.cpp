@@ -41,5 +41,29 @@ TEST(Limits, NameADilationThatWorks) {
   EXPECT_LT(least_dilation(wide, 8, machine), least_dilation(wide, 1, machine));
 }
 
+// What holds at the start may be asked too much of later, and only as long as it lasts.
+TEST(Limits, HoldForWhatEventsMakeOfACluster) {
+  const Cluster cluster = parse_cluster("flat:4,latency=2ms,bandwidth=200Mbps");
+  const auto refused = [&](const std::string& events) {
+    try {
+      refuse_what_cannot_be(cluster, 1, 1, Machine{2}, parse_changes(events, "test"));
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused("at=1s,link=worker1,bandwidth=50Mbps; at=2s,link=worker*,latency=20ms"), "");
+  const std::string wide = refused("at=1s,link=worker*,bandwidth=20Gbps");
+  EXPECT_NE(wide.find("event at=1s,link=worker*,bandwidth=20Gbps asks for"), std::string::npos)
+      << wide;
+  EXPECT_NE(wide.find("--dilate 10 would work"), std::string::npos) << wide;
+  // One is not too much; four are.
+  EXPECT_EQ(refused("at=1s,link=worker0,bandwidth=4Gbps; at=2s,link=worker0,bandwidth=1Gbps;"
+                    "at=3s,link=worker1,bandwidth=4Gbps"),
+            "");
+  EXPECT_NE(refused("at=2s,link=worker0,bandwidth=6Gbps; at=1s,link=worker1,bandwidth=6Gbps"), "");
+  EXPECT_NE(refused("at=1s,link=worker*,latency=100us"), "");
+}
+
 }  // namespace
 }  // namespace riffle::lab

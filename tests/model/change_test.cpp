@@ -57,5 +57,25 @@ TEST(Change, SaysWhichLinksThereAre) {
   EXPECT_TRUE(said("flat:1,latency=1ms,bandwidth=1Gbps").ends_with("known: worker0"));
 }
 
+// What was measured pair by pair does not follow links.
+TEST(Change, IsRefusedWhereMeasuredPairsWouldNotFollow) {
+  Cluster cluster = parse_cluster("racks:2x2,inner=1ms/1Gbps,outer=1ms/1Gbps");
+  cluster.pairs.push_back({.from = 0, .to = 1, .link = {milliseconds(3), {1e6}}});
+  const auto refused = [&](const std::string& link) {
+    try {
+      links_of(parse_changes("at=0s,cut,link=" + link, "test")[0], cluster);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refused("worker1").find("from worker 0 to worker 1"), std::string::npos);
+  EXPECT_NE(refused("worker*"), "");
+  EXPECT_EQ(refused("worker2"), "");
+  EXPECT_EQ(refused("rack0"), "") << "both are in it";
+  cluster.pairs[0].to = 3;
+  EXPECT_NE(refused("rack0"), "");
+}
+
 }  // namespace
 }  // namespace riffle
