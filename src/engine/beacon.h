@@ -32,6 +32,10 @@ class Beacon {
 
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] int peers() const;
+  // Whether it is one of them: a rank of another host.
+  [[nodiscard]] bool reaches(Rank rank) const {
+    return peers_[static_cast<std::size_t>(rank)].there;
+  }
   // One packet to everybody. A rank that we have declared failed is told so.
   void beat();
   // Takes what has come. `died` is told of ranks whose host says that nobody listens any more,

@@ -18,6 +18,8 @@ namespace {
 
 // A peer that has not answered by then learns from our silence.
 constexpr auto goodbye_to_neighbours = std::chrono::milliseconds(500);
+// Of the failure timeout: more than a few lost packets apart from the whole.
+constexpr double most_of_it = 0.7;
 
 int open_pidfd(int pid) {
   return pid == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
@@ -215,25 +217,54 @@ bool Liveness::heard_as_failed_by(Rank rank) {
 
 // Silence is counted in time during which this thread ran: when the whole machine was asleep, or we
 // were stopped ourselves, nobody else is to blame for it.
-bool Liveness::check_hearts(std::chrono::nanoseconds passed) {
+void Liveness::listen_to_hearts(std::chrono::nanoseconds passed) {
   const auto interval =
       std::chrono::duration_cast<std::chrono::nanoseconds>(options_.heartbeat_interval);
   passed = std::min(passed, 2 * interval);
-  bool found = false;
   for (std::size_t r = 0; r < headers_.size(); ++r) {
-    if (static_cast<Rank>(r) == self_ || failed_[r].load() != alive) continue;
     const std::uint64_t beats = headers_[r]->beats.load(std::memory_order_acquire);
     if (beats == 0 && !joined_.load()) continue;
-    if (headers_[r]->left.load(std::memory_order_acquire) != 0) continue;
     silence_[r] = beats != beats_[r] ? std::chrono::nanoseconds(0) : silence_[r] + passed;
     beats_[r] = beats;
-    if (silence_[r] < options_.failure_timeout) continue;
-    found |= declare(static_cast<Rank>(r), CommFailure::frozen);
+  }
+}
+
+// Its heart should beat.
+bool Liveness::is_expected(std::size_t rank) const {
+  return static_cast<Rank>(rank) != self_ && failed_[rank].load() == alive &&
+         headers_[rank]->left.load(std::memory_order_acquire) == 0;
+}
+
+// Nobody of another host has been heard for most of the timeout.
+bool Liveness::is_cut_off() const {
+  if (beacon_ == nullptr) return false;
+  for (std::size_t r = 0; r < headers_.size(); ++r)
+    if (is_expected(r) && beacon_->reaches(static_cast<Rank>(r)) &&
+        silence_[r] < most_of_it * options_.failure_timeout)
+      return false;
+  return true;
+}
+
+// Who is cut off gives up all of the other hosts at once. Their hearts beat at times of their own:
+// one by one, the first would be blamed before the last has learned that it is not heard.
+bool Liveness::check_hearts(std::chrono::nanoseconds passed) {
+  listen_to_hearts(passed);
+  const auto is_silent = [&](std::size_t r, double share) {
+    return is_expected(r) && silence_[r] >= share * options_.failure_timeout;
+  };
+  bool found = false;
+  for (std::size_t r = 0; r < headers_.size(); ++r) found |= is_silent(r, 1);
+  if (!found) return false;
+  const bool cut_off = is_cut_off();
+  for (std::size_t r = 0; r < headers_.size(); ++r) {
+    const bool far = beacon_ != nullptr && beacon_->reaches(static_cast<Rank>(r));
+    if (!is_silent(r, cut_off && far ? most_of_it : 1)) continue;
+    declare(static_cast<Rank>(r), CommFailure::frozen);
     // So that it stops, should it ever wake up.
     std::uint32_t nobody = 0;
     headers_[r]->fenced.compare_exchange_strong(nobody, static_cast<std::uint32_t>(self_) + 1);
   }
-  return found;
+  return true;
 }
 
 }  // namespace riffle::engine

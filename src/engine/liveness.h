@@ -60,6 +60,9 @@ class Liveness {
   void beat();
   bool heard_as_failed_by(Rank rank);
   bool check_hearts(std::chrono::nanoseconds passed);
+  void listen_to_hearts(std::chrono::nanoseconds passed);
+  [[nodiscard]] bool is_expected(std::size_t rank) const;
+  [[nodiscard]] bool is_cut_off() const;
   bool declare(Rank rank, CommFailure failure);
 
   static constexpr std::uint8_t alive = 0xff;
