@@ -33,8 +33,9 @@ class Drift {
   // (inside or across, by size of group): the slower quarter for what becomes slow, the faster one
   // for what becomes fast, since some links of a rank may have been slower than others all along.
   // What crosses is judged as a whole, since a rank crosses rarely. A window without a kind says
-  // nothing about it. Times of different phases are made comparable first (phases.h). What counts
-  // as a change: usual.h.
+  // nothing about it. Phases are judged together, made comparable (phases.h), so that what slows
+  // all of them is seen soon; and each by itself, since what slows the partners of one phase only
+  // comes and goes from window to window. What counts as a change: usual.h.
   std::optional<Seen> look(const std::vector<ExchangeTime>& window);
   // Groups have changed: what is usual must be learned anew.
   void forget();
@@ -44,6 +45,7 @@ class Drift {
     bool crosses = false;
     int size = 0;
     Rank rank = 0;  // kAll: what crosses
+    int phase = 0;  // kNone: all together
     auto operator<=>(const Kind&) const = default;
   };
   struct Quarters {

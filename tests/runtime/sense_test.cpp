@@ -24,6 +24,8 @@ constexpr int kRanks = 4;
 constexpr Seconds kUsual = milliseconds(1);
 constexpr Seconds kSlow = milliseconds(50);
 constexpr int kWindow = 6;
+// So many steps, and a session knows what is usual: a change before that is not told from it.
+constexpr int kLearned = 8 * kWindow;
 constexpr Step kTooLate = 600;
 const std::string kOneRack = "{0 1 2 3}";
 const std::string kTwoRacks = "{0 1} {2 3}";
@@ -103,6 +105,10 @@ void train_step(Toy& toy, Log& log) {
   toy.train_step();
 }
 
+void train_steps(Toy& toy, Log& log, int steps) {
+  for (int i = 0; i < steps; ++i) train_step(toy, log);
+}
+
 // Trains until `done`, which must be the same on all ranks.
 void train_until(Toy& toy, Log& log, const std::function<bool()>& done) {
   while (!done()) {
@@ -133,10 +139,10 @@ TEST(Sense, FindsRacksAtTheStart) {
 
 // All links alike, then those between two halves slow.
 void become_slow(Toy& toy, Log& log, Throttle& throttle) {
-  for (int i = 0; i < 2 * kWindow; ++i) train_step(toy, log);
+  train_steps(toy, log, kLearned);
   if (toy.session().rank() == 0) throttle.set_between(2, kSlow);
   train_until(toy, log, [&] { return racks_of(toy) == kTwoRacks; });
-  for (int i = 0; i < kWindow; ++i) train_step(toy, log);
+  train_steps(toy, log, kWindow);
 }
 
 void expect_new_groups(const std::string& spec) {
@@ -149,7 +155,7 @@ void expect_new_groups(const std::string& spec) {
     toy.forward();
     log.end(toy.session(), toy.weights());
   });
-  EXPECT_EQ(log.racks(), kOneRack + " -> " + kTwoRacks);
+  EXPECT_EQ(log.racks(), kOneRack + " -> " + kTwoRacks) << log.text();
   log.expect_reference(spec);
 }
 
@@ -160,13 +166,14 @@ TEST(Sense, LinksBecomeSlowAndRecover) {
   run_throttled(throttle, [&](Engine& engine) {
     Toy toy(engine, kSpec, {.measure = true, .sense_window = kWindow});
     become_slow(toy, log, throttle);
+    train_steps(toy, log, kLearned);
     if (engine.rank() == 0) throttle.set_between(2, kUsual);
     train_until(toy, log, [&] { return racks_of(toy) == kOneRack; });
-    for (int i = 0; i < kWindow; ++i) train_step(toy, log);
+    train_steps(toy, log, kWindow);
     toy.forward();
     log.end(toy.session(), toy.weights());
   });
-  EXPECT_EQ(log.racks(), kOneRack + " -> " + kTwoRacks + " -> " + kOneRack);
+  EXPECT_EQ(log.racks(), kOneRack + " -> " + kTwoRacks + " -> " + kOneRack) << log.text();
   log.expect_reference(kSpec);
 }
 
@@ -187,13 +194,13 @@ TEST(Sense, ASlowerUplinkIsNamed) {
   run_throttled(throttle, [&](Engine& engine) {
     Toy toy(engine, spec, {.measure = true, .sense_window = kWindow});
     Session& session = toy.session();
-    for (int i = 0; i < 2 * kWindow; ++i) train_step(toy, log);
+    train_steps(toy, log, kLearned);
     if (engine.rank() == 0) throttle.set_between(2, 4 * kSlow);
     const Cluster known = session.world().cluster;
     train_until(toy, log, [&] { return session.world().cluster != known; });
     const Seconds uplink = session.world().cluster.domains[1].uplink.latency;
     EXPECT_GT(uplink, 2 * known.domains[1].uplink.latency);
-    for (int i = 0; i < kWindow; ++i) train_step(toy, log);
+    train_steps(toy, log, kWindow);
     toy.forward();
     log.end(session, toy.weights());
   });
@@ -217,11 +224,11 @@ TEST(Sense, ASlowHostIsSetApartAndReturns) {
       throttle,
       [&](Engine& engine) {
         Toy toy(engine, kSpec, {.measure = true, .sense_window = kWindow});
-        for (int i = 0; i < 2 * kWindow; ++i) train_step(toy, log);
+        train_steps(toy, log, kLearned);
         EXPECT_EQ(largest_of(toy.session(), 4), 3);
         if (engine.rank() == 0) throttle.set_host(4, kSlow);
         train_until(toy, log, [&] { return largest_of(toy.session(), 4) == 2; });
-        for (int i = 0; i < 3 * kWindow; ++i) train_step(toy, log);
+        train_steps(toy, log, kLearned);
         if (engine.rank() == 0) throttle.set_host(4, kUsual);
         train_until(toy, log, [&] { return largest_of(toy.session(), 4) == 3; });
         toy.forward();
@@ -259,15 +266,17 @@ TEST(Sense, AHostThatComputesSlowlyIsSetApart) {
   log.expect_reference(kSpec);
 }
 
+// A throttled link charges for each message, whatever its size: with slower ones than these, rates
+// would tell of the pieces that a measurement takes, which are smaller from its third round on.
 TEST(Sense, NoiseChangesNothing) {
   Throttle throttle(kRanks);
-  throttle.set_all(2 * kUsual);
+  throttle.set_all(kUsual);
   throttle.set_jitter(0.8);
   Log log;
   run_throttled(throttle, [&](Engine& engine) {
     Toy toy(engine, kSpec, {.measure = true, .sense_window = kWindow});
     const Cluster known = toy.session().world().cluster;
-    for (int i = 0; i < 20 * kWindow; ++i) train_step(toy, log);
+    train_steps(toy, log, 20 * kWindow);
     EXPECT_EQ(toy.session().world().cluster, known);
     toy.forward();
     log.end(toy.session(), toy.weights());
@@ -302,13 +311,13 @@ TEST(Sense, BucketsAreMergedAnewAndBack) {
       train_moving(toy, [&] { return session.step() >= end; });
     };
     const auto latency = [&] { return session.world().cluster.latency(0, 1); };
-    train(8 * kWindow);
+    train(kLearned);
     const Seconds before = latency();
     if (engine.rank() == 0) throttle.set_all(kSlow);
     train_moving(toy, [&] { return latency() > 5 * before; });
     EXPECT_EQ(session.buckets().size(), 1U) << session.sensed().back().what;
     EXPECT_THAT(session.sensed().back().what, testing::HasSubstr("predicted"));
-    train(8 * kWindow);
+    train(kLearned);
     if (engine.rank() == 0) throttle.set_all(kUsual);
     train_moving(toy, [&] { return latency() < 5 * before; });
     train(2);
@@ -323,7 +332,7 @@ TEST(Sense, AutoPlansAgain) {
   run_throttled(throttle, [&](Engine& engine) {
     Toy toy(engine, "auto", {.measure = true, .sense_window = kWindow});
     Session& session = toy.session();
-    train_moving(toy, [&] { return session.step() >= 8 * kWindow; });
+    train_moving(toy, [&] { return session.step() >= kLearned; });
     ASSERT_TRUE(session.plan());
     const Cluster planned = *session.plan()->network;
     if (engine.rank() == 0) throttle.set_all(kSlow);

@@ -136,6 +136,33 @@ TEST(Drift, ARhythmIsNoNoise) {
   EXPECT_NEAR(seen->factor, 2, 0.3);
 }
 
+// Four workers meet in pairs, of two partners in turn, and only the links of one partner become
+// slow. Windows of one step see it and do not, in turn.
+TEST(Drift, SlowLinksOfOnePhaseAreNoNoise) {
+  constexpr int kFall = 16;
+  Random random(5);
+  Drift drift;
+  const auto look = [&](int step, double factor) {
+    const int phase = step % 2;
+    const Seconds time = milliseconds((phase == 1 ? factor : 1) * 10 * random.uniform(1, 1.1));
+    const Group first = phase == 0 ? Group{0, 1} : Group{0, 2};
+    const Group second = phase == 0 ? Group{2, 3} : Group{1, 3};
+    return drift.look({{first, false, time, phase}, {second, false, time, phase}});
+  };
+  for (int step = 0; step < kFall; ++step) EXPECT_FALSE(look(step, 1)) << step;
+  std::optional<Drift::Seen> seen;
+  int step = kFall;
+  while (!seen && step < kFall + 20) seen = look(step++, 4);
+  ASSERT_TRUE(seen);
+  EXPECT_LE(step, kFall + 2 * Usual::kWindows);
+  EXPECT_EQ(seen->ranks.size(), 4);
+  EXPECT_GT(seen->factor, 2);
+  // What is always so is no change.
+  Drift constant;
+  std::swap(drift, constant);
+  for (int i = 0; i < 200; ++i) EXPECT_FALSE(look(i, 4)) << i;
+}
+
 std::vector<Seconds> busy(double third) {
   return {milliseconds(10), milliseconds(11), milliseconds(third), milliseconds(9)};
 }
