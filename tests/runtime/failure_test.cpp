@@ -32,8 +32,10 @@ void expect_named(Toy& toy, const std::string& spec) {
     EXPECT_EQ(error.rank(), kVictim) << spec << ": " << error.what();
     EXPECT_GE(error.group().size(), 2) << spec << ": " << error.what();
     EXPECT_GE(error.bucket(), 0) << spec << ": " << error.what();
-    // What travelled when it died may be of the step before.
-    EXPECT_GE(error.step(), kLast - 1) << spec << ": " << error.what();
+    // What travelled when it died may be of the step before; of the one before that where it is due
+    // a step later, for a worker that is not as far as the victim was.
+    const bool travels_on = spec.ends_with("combine-then-adapt");
+    EXPECT_GE(error.step(), kLast - (travels_on ? 2 : 1)) << spec << ": " << error.what();
     // It stays broken, and says the same.
     EXPECT_THROW(toy.session().end_step(), CommError);
   }
