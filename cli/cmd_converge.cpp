@@ -5,6 +5,8 @@
 #include "base/files.h"
 #include "commands.h"
 #include "common.h"
+#include "converge_page.h"
+#include "page_file.h"
 #include "report/chart.h"
 #include "riffle/converge.h"
 #include "riffle/error.h"
@@ -25,6 +27,7 @@ struct Arguments {
   std::string show = "loss";
   int width = 100;
   std::string batches;
+  PageFile page;
   ProblemOptions problem;
   ConvergeOptions options;
 };
@@ -134,7 +137,22 @@ report::Curves curves(const std::vector<Convergence>& results, const std::string
   return drawn;
 }
 
+void write_page(const PageFile& page, const Setting& setting,
+                const std::vector<Convergence>& results) {
+  if (!page.wanted()) return;
+  Json document = page_document("convergence", setting.trace);
+  document["task"] = setting.problem->describe();
+  document["workers"] = setting.world.size();
+  if (setting.timed)
+    add_cluster(document, setting.world.cluster);
+  else
+    document.erase("trace");  // the problem's own
+  for (const Convergence& each : results) document["results"].push_back(page_result(each));
+  page.write(document);
+}
+
 void run(Arguments& arguments) {
+  arguments.page.check();
   const Setting setting = make_setting(arguments);
   if (arguments.epochs > 0) {
     if (setting.problem->epoch() == 0) usage_error("--epochs: the quadratic has none");
@@ -147,6 +165,7 @@ void run(Arguments& arguments) {
                batches_json(*setting.problem, setting.world.size(), arguments.options.steps));
   }
   const std::vector<Convergence> results = train(arguments, setting);
+  write_page(arguments.page, setting, results);
   const Output& output = arguments.output;
   if (output.json()) return output.write(to_json(results));
   if (output.csv()) return output.write(points(results));
@@ -235,6 +254,7 @@ void add_converge(CLI::App& app) {
       ->add_option("--width", arguments->width,
                    "columns of the chart (default: the terminal's, else 100)")
       ->check(CLI::Range(40, 1000));
+  arguments->page.add_to(*command);
   arguments->output.add_to(*command);
   command->footer(
       "Example: riffle converge --workers 16 --strategy bsp --strategy sesgd --strategy "

@@ -56,9 +56,12 @@ class ReportBrowser(PageTest):
             "plan": "ranking reasons step timelines groups repeat",
             "simulate --strategy all": "ranking step timelines groups repeat",
             "sweep --workers 8,16": "speedup efficiency seconds repeat",
+            "converge --steps 30": "outcome training apart repeat",
+            "converge --steps 30 --test --trace googlenet": "outcome training apart repeat",
         }.items():
             if verb != "race":
-                done = run(*verb.split(), "--cluster", CLUSTER, "--report", self.page)
+                where = [] if verb == "converge --steps 30" else ["--cluster", CLUSTER]
+                done = run(*verb.split(), *where, "--report", self.page)
                 self.assertEqual(done.returncode, 0, done.stderr)
             self.open()
             self.assertEqual(self.ask("sections()"), sections)

@@ -61,6 +61,30 @@ class Report(PageTest):
         self.refused("report", file, "--output", self.folder / "no/such/folder.html")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["race.json"])
 
+    def test_training_is_what_converge_says_by_the_clock_that_it_has(self):
+        words = ["converge", "--steps", "12", "--test", "--strategy", "bsp", "--strategy", "gossip"]
+        timed = ["--trace", "resnet50", "--cluster", "flat:4,latency=1ms,bandwidth=1Gbps"]
+        for more in [], timed, ["--learning-rate", "1e9"]:
+            done = run(*words, *more, "--format", "json", "--report", self.page)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            document = data_of(self.page.read_text())
+            self.assertEqual("trace" in document, more == timed)
+            for said, own in zip(
+                document["results"], json.loads(done.stdout)["results"], strict=True
+            ):
+                curve = said["curve"]
+                self.assertEqual(said["contender"], own["strategy"])
+                self.assertEqual(curve["loss"], own["loss"])
+                self.assertEqual(curve["consensus_distance"], own["consensus_distance"])
+                self.assertEqual("seconds" in curve, more == timed)
+                self.assertEqual("failed" in said, own["diverged"])
+                self.assertEqual("final_loss" in said, not own["diverged"])
+                for i, each in enumerate(said["evaluations"]):
+                    self.assertEqual(each["accuracy"], own["test_accuracy"][i])
+                    if more == timed:
+                        step = own["seconds_per_step"]
+                        self.assertEqual(each["seconds"], own["steps"][i] * step)
+
     def test_without_the_page_it_says_how_to_build_it(self):
         program = self.folder / "bin/riffle"
         program.parent.mkdir()

@@ -1,4 +1,5 @@
 // Reads the data that the program put into the page, and shows what there is to show.
+import { apart, outcome } from "./charts/convergence.js";
 import { groups } from "./charts/groups.js";
 import { prediction } from "./charts/prediction.js";
 import { ranking } from "./charts/ranking.js";
@@ -15,10 +16,11 @@ const SECTIONS = {
   simulation: [ranking, step, timelines, groups, repeat],
   plan: [ranking, reasons, step, timelines, groups, repeat],
   sweep: [scaling, repeat],
+  convergence: [outcome, training, apart, repeat],
 };
 
 const model = modelOf(JSON.parse(document.getElementById("data").textContent));
-document.title = `Riffle ${model.title.toLowerCase()}: ${model.trace ?? model.task ?? ""} on ${model.cluster}`;
+document.title = `Riffle ${model.title.toLowerCase()}: ${model.trace ?? model.task ?? ""} on ${model.cluster ?? `${model.workers} workers`}`;
 const sections = SECTIONS[model.kind].flatMap((make) => make(model)).filter(Boolean);
 document.body.append(
   h("a", { class: "skip", href: `#${sections[0]?.id}` }, "Skip to the figures"),

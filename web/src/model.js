@@ -5,23 +5,25 @@ const KINDS = {
   simulation: { title: "Simulation", measured: false },
   plan: { title: "Plan", measured: false },
   sweep: { title: "Sweep", measured: false },
+  convergence: { title: "Convergence", measured: false },
 };
 
 const number = (value) => (typeof value === "number" && Number.isFinite(value) ? value : null);
 const list = (value) => (Array.isArray(value) ? value : []);
 const text = (value) => (typeof value === "string" && value !== "" ? value : null);
 
-function curveOf(curve) {
-  const loss = list(curve?.loss);
-  return list(curve?.seconds)
-    .map((x, i) => ({ x: number(x), y: number(loss[i]), step: number(curve.step?.[i]) }))
-    .filter((point) => point.x !== null && point.y !== null);
+const known = (point) => point.x !== null && point.y !== null;
+
+// By seconds; by steps where their time is not known.
+function curveOf(curve, values) {
+  const clock = list(curve?.seconds ?? curve?.step);
+  return clock.map((x, i) => ({ x: number(x), y: number(list(values)[i]) })).filter(known);
 }
 
 function evaluationsOf(evaluations) {
   return list(evaluations)
-    .map(({ step, seconds, accuracy }) => ({ step, x: number(seconds), y: number(accuracy) }))
-    .filter((point) => point.x !== null && point.y !== null);
+    .map(({ step, seconds, accuracy }) => ({ step, x: number(seconds ?? step), y: number(accuracy) }))
+    .filter(known);
 }
 
 function entryOf(result, index) {
@@ -46,7 +48,9 @@ function entryOf(result, index) {
     efficiency: number(result.efficiency),
     bytes: number(result.bytes_per_worker),
     steps: number(result.steps),
-    curve: curveOf(result.curve),
+    curve: curveOf(result.curve, result.curve?.loss),
+    apart: curveOf(result.curve, result.curve?.consensus_distance),
+    theory: result.theory ?? null,
     evaluations: evaluationsOf(result.evaluations),
     groups: list(result.groups),
     timeline: list(result.timeline?.events).length > 0 ? result.timeline : null,
@@ -59,9 +63,11 @@ export function modelOf(data) {
   const kind = KINDS[data.riffle];
   const entries = list(data.results).map(entryOf);
   const target = number(data.target);
-  // What contenders are ranked by: the time to the target where there is one, else that of a step.
+  // What contenders are ranked by: the time to the target where there is one, else that of a step. Last
+  // losses of training differ by chance, so those stay as they were named.
   const ofStep = (entry) => entry.effective ?? entry.step ?? number(entry.points.at(-1)?.seconds_per_step);
-  const score = target !== null ? (entry) => entry.toTarget : ofStep;
+  const ofKind = data.riffle === "convergence" ? () => null : ofStep;
+  const score = target !== null ? (entry) => entry.toTarget : ofKind;
   const last = Number.MAX_VALUE;
   const order = (entry) => [entry.failed ? 1 : 0, entry.rank ?? last, score(entry) ?? last, entry.index];
   const ranked = [...entries].sort((a, b) => {
@@ -77,6 +83,7 @@ export function modelOf(data) {
     measured: kind.measured,
     target,
     score,
+    clock: list(data.results).some(({ curve }) => curve && !curve.seconds) ? "steps" : "seconds",
     entries, // as they were named
     ranked, // the best first, what failed last
     finished: ranked.filter((entry) => !entry.failed),

@@ -4,10 +4,20 @@ import { figure, h } from "./dom.js";
 import { section } from "./figure.js";
 import * as as from "./format.js";
 
+function lossRange(model) {
+  const losses = model.finished.map((entry) => entry.loss).filter((loss) => loss !== null);
+  if (losses.length === 0) return "No training came to an end";
+  const [least, most] = [Math.min(...losses), Math.max(...losses)];
+  const who = losses.length === 1 ? model.finished[0].name : `${losses.length} strategies`;
+  const end = figure(least, as.loss(least));
+  return [who, " ended at a loss of ", end, most > least ? [" to ", figure(most, as.loss(most))] : null];
+}
+
 function headline(model) {
   const [best] = model.finished;
   if (model.kind === "sweep")
     return `${model.entries.length} strategies on up to ${as.count(model.workers)} workers`;
+  if (model.kind === "convergence") return lossRange(model);
   if (!best || model.score(best) === null)
     return model.target === null
       ? "Nobody finished"
@@ -27,7 +37,7 @@ const FACTS = [
   ["task", (model) => model.task],
   ["workers", (model) => (model.workers ? as.count(model.workers) : null)],
   ["seed", (model) => (model.seed === undefined || model.seed === null ? null : String(model.seed))],
-  ["ranked by", (model) => (model.kind === "sweep" ? null : scoreName(model))],
+  ["ranked by", (model) => (["sweep", "convergence"].includes(model.kind) ? null : scoreName(model))],
   ["cluster", (model) => model.cluster],
   [
     "stretched in time",

@@ -2,8 +2,9 @@
 import { scaleLinear, scaleLog } from "d3-scale";
 import { curveStepAfter, line } from "d3-shape";
 import { bottomAxis, leftAxis, logTicks } from "../axis.js";
-import { s } from "../dom.js";
-import { key } from "../figure.js";
+import { figure, h, s } from "../dom.js";
+import { key, table } from "../figure.js";
+import * as as from "../format.js";
 import { lineOf, lineSwatch } from "../look.js";
 
 const MARGIN = { left: 52, right: 12, top: 30, bottom: 44 };
@@ -90,6 +91,35 @@ export function drawCurves(series, width, options) {
         ]),
     ],
   };
+}
+
+// Whether values spread so far that a logarithmic scale shows them better.
+export function spreadsFar(series) {
+  const [low, high] = extent(
+    series.flatMap((each) => [each, { points: each.faint ?? [] }]),
+    (point) => point.y,
+  );
+  return low > 0 && high / low > 20;
+}
+
+// The figures behind such lines: of(entry), at five points of each run.
+export function fivePoints(model, what, entries, of, show = as.loss) {
+  const at = model.clock === "seconds" ? as.seconds : (step) => `step ${as.count(step)}`;
+  const cell = (point) => [
+    figure(point.y, show(point.y)),
+    h("span", { class: "when" }, ` at ${at(point.x)}`),
+  ];
+  const shares = [0, 0.25, 0.5, 0.75, 1];
+  const rows = entries.map((entry) => {
+    const points = of(entry);
+    return { cells: [entry.name, ...shares.map((share) => cell(points[Math.round(share * (points.length - 1))]))] };
+  });
+  const names = ["contender", "first step", "a quarter", "half", "three quarters", "last step"];
+  return table({
+    caption: `${what}, at five points of each run`,
+    columns: names.map((name) => ({ name })),
+    rows,
+  });
 }
 
 export const curveKey = (series) =>

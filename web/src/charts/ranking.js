@@ -99,7 +99,7 @@ export function ranking(model) {
   );
 }
 
-function failures(model) {
+export function failures(model) {
   const failed = model.ranked.filter((entry) => entry.failed);
   if (failed.length === 0) return null;
   return table({

@@ -1,8 +1,8 @@
-// Loss and accuracy against seconds.
-import { figure, h } from "../dom.js";
+// Loss and accuracy against seconds, or steps where their time is not known.
+import { figure } from "../dom.js";
 import { chart, section, table } from "../figure.js";
 import * as as from "../format.js";
-import { curveKey, drawCurves } from "./curves.js";
+import { curveKey, drawCurves, fivePoints, spreadsFar } from "./curves.js";
 
 const MOST_POINTS = 600; // more than a screen has columns
 
@@ -29,39 +29,21 @@ function lossSeries(model) {
     });
 }
 
-function lossTable(model) {
-  const shares = [0, 0.25, 0.5, 0.75, 1];
-  const rows = model.finished
-    .filter((entry) => entry.curve.length > 1)
-    .map((entry) => ({
-      cells: [
-        entry.name,
-        ...shares.map((share) => {
-          const point = entry.curve[Math.round(share * (entry.curve.length - 1))];
-          return [
-            figure(point.y, as.loss(point.y)),
-            h("span", { class: "when" }, ` at ${as.seconds(point.x)}`),
-          ];
-        }),
-      ],
-    }));
-  const columns = [
-    { name: "contender" },
-    ...["first step", "a quarter", "half", "three quarters", "last step"].map((name) => ({ name })),
-  ];
-  return table({ caption: "loss as measured, at five points of each run", columns, rows });
-}
-
 function lossChart(model, series) {
-  const all = series.flatMap((each) => [...each.points, ...(each.faint ?? [])].map((point) => point.y));
-  const yLog = Math.min(...all) > 0 && Math.max(...all) / Math.min(...all) > 20;
-  const caption = `Training loss against seconds of the true cluster${yLog ? ", on a logarithmic scale" : ""}. ${series.some((each) => each.faint) ? "Each line is a mean over a twentieth of the run; what each step measured is faint behind it." : ""}`;
+  const yLog = spreadsFar(series);
+  const clock = model.clock === "seconds" ? "seconds of the true cluster" : model.clock;
+  const caption = `Training loss against ${clock}${yLog ? ", on a logarithmic scale" : ""}. ${series.some((each) => each.faint) ? "Each line is a mean over a twentieth of the run; what each step measured is faint behind it." : ""}`;
   return chart({
-    draw: (width) => drawCurves(series, width, { xName: "seconds", yName: "loss", yLog }),
-    label: `Lines of training loss against seconds, one for each of ${series.length} contenders.`,
+    draw: (width) => drawCurves(series, width, { xName: model.clock, yName: "loss", yLog }),
+    label: `Lines of training loss against ${model.clock}, one for each of ${series.length} contenders.`,
     caption,
     legend: curveKey(series),
-    beside: lossTable(model),
+    beside: fivePoints(
+      model,
+      "loss as measured",
+      model.finished.filter((entry) => entry.curve.length > 1),
+      (entry) => entry.curve,
+    ),
   });
 }
 
@@ -76,6 +58,7 @@ function accuracyChart(model, alone) {
   const yRange = [low, high + (high - low) * 0.1]; // room for the target's name
   const level =
     model.target === null ? null : { value: model.target, name: `target ${as.percent(model.target, 0)}` };
+  const at = model.clock === "seconds" ? as.seconds : as.count;
   const rows = series.map((each) => {
     const last = each.points.at(-1);
     const best = each.points.reduce((a, b) => (b.y > a.y ? b : a));
@@ -83,9 +66,9 @@ function accuracyChart(model, alone) {
       cells: [
         each.name,
         figure(best.y, as.percent(best.y)),
-        as.seconds(best.x),
+        at(best.x),
         figure(last.y, as.percent(last.y)),
-        as.seconds(last.x),
+        at(last.x),
         as.count(each.points.length),
       ],
     };
@@ -93,7 +76,7 @@ function accuracyChart(model, alone) {
   return chart({
     draw: (width) =>
       drawCurves(series, width, {
-        xName: "seconds",
+        xName: model.clock,
         yName: "accuracy",
         yRange,
         level,
@@ -101,8 +84,8 @@ function accuracyChart(model, alone) {
         yMost: 1,
         yFormat: (value) => as.percent(value, 0),
       }),
-    label: `Lines of accuracy against seconds, one for each of ${series.length} contenders.`,
-    caption: "Accuracy on held-out data each time it was evaluated; the clock stands still meanwhile.",
+    label: `Lines of accuracy against ${model.clock}, one for each of ${series.length} contenders.`,
+    caption: `Accuracy on held-out data each time it was evaluated${model.measured ? "; the clock stands still meanwhile" : ""}.`,
     legend: alone && curveKey(series),
     beside: table({
       caption: "best and last accuracy",
@@ -123,5 +106,5 @@ export function training(model) {
   const series = lossSeries(model);
   const accuracy = accuracyChart(model, series.length === 0);
   if (series.length === 0 && accuracy === null) return null;
-  return section("training", "Loss against seconds", series.length > 0 && lossChart(model, series), accuracy);
+  return section("training", `Loss against ${model.clock}`, series.length > 0 && lossChart(model, series), accuracy);
 }
