@@ -48,7 +48,20 @@ RULES = [
     "dasgd:tau=4,delay=4",
     "dasgd:tau=8,delay=4",
 ]
-OUTER = ["diloco", "diloco:tau=50"]
+OTHERS = [
+    "diloco",
+    "diloco:tau=50",
+    "diloco:fragments=4,overlap=2",
+    "slowmo:tau=4",
+    "slowmo",
+    "slowmo:tau=48",
+    "noloco:tau=20",
+    "noloco",
+    "powersgd",
+    "asp",
+    "ssp:staleness=1",
+    "ssp",
+]
 SYNTHETIC = product(["synthetic"], [8, 16, 32], ["iid", "dirichlet:1", "dirichlet:0.3"], [0, 1])
 DIGITS = product(["digits"], [16], ["iid", "dirichlet:0.3"], [0])
 SHARES = (0.85, 0.92, 0.97)
@@ -62,7 +75,7 @@ def curves(case, rate):
     command = [str(RIFFLE), "converge", "--workers", str(workers), "--format", "json", "--test"]
     command += ["--split", split, "--seed", str(seed), "--data", data, *size]
     command += ["--learning-rate", str(rate)]
-    for rule in ["bsp", *RULES, *OUTER]:
+    for rule in ["bsp", *RULES, *OTHERS]:
         command += ["--strategy", rule]
     answer = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=3000)
     return {each["strategy"]: each for each in json.loads(answer.stdout)["results"]}
@@ -90,21 +103,22 @@ def worth(base, own):
 
 
 def measure(jobs):
-    """Rows of (rule, rate, uneven, theory, worth)."""
+    """Rows of (rule, rate, uneven, theory, worth, data)."""
     cases = list(product([*SYNTHETIC, *DIGITS], [0.1, 0.05]))
     with ThreadPoolExecutor(jobs) as pool:
         runs = list(pool.map(lambda case: curves(*case), cases))
     rows = []
     for (case, rate), run in zip(cases, runs, strict=True):
-        split = case[2]
+        data, split = case[0], case[2]
         uneven = 0 if split == "iid" else 1 / (1 + 10 * float(split.split(":")[1]))
-        for rule in [*RULES, *OUTER]:
-            rows.append((rule, rate, uneven, run[rule]["theory"], worth(run["bsp"], run[rule])))
+        for rule in [*RULES, *OTHERS]:
+            found = worth(run["bsp"], run[rule])
+            rows.append((rule, rate, uneven, run[rule]["theory"], found, data))
     return rows
 
 
 def features(row):
-    _, rate, uneven, theory, _ = row
+    _, rate, uneven, theory, *_ = row
     return (rate * theory["noise_gain"]) ** 2, uneven * theory["drift_gain"]
 
 
@@ -128,13 +142,7 @@ def error(rows, a, b):
     return mean((formula(row, a, b) / row[4] - 1) ** 2 for row in rows) ** 0.5
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
-    measured = measure(parser.parse_args().jobs)
-    rows = [row for row in measured if row[0] not in OUTER]
-    a, b = fit(rows)
-    print(f"a = {a:.4f}, b = {b:.4f}; error {error(rows, a, b):.1%} rms\n")
+def print_fitted(rows, a, b):
     parts = sorted({row[2] for row in rows})
     head = " | ".join(f"uneven {each:.2f}" for each in parts)
     print(f"| rule | {head} |\n|---|{'---|' * len(parts)}")
@@ -145,10 +153,31 @@ def main():
             found = mean(row[4] for row in those)
             cells.append(f"{found:.2f} ({mean(formula(row, a, b) for row in those):.2f})")
         print(f"| `{rule}` | {' | '.join(cells)} |")
-    outer = [row for row in measured if row[0] in OUTER]
-    found = mean(row[4] for row in outer)
-    trait = found / mean(formula(row, a, b) for row in outer)
-    print(f"\ndiloco: {found:.2f}, so traits.effective_step is {trait:.2f}")
+
+
+def print_others(rows, a, b):
+    data = sorted({row[5] for row in rows})
+    print(f"\n| rule | measured | traits.effective_step | {' | '.join(data)} |")
+    print(f"|---|---|---|{'---|' * len(data)}")
+    for rule in OTHERS:
+        own = [row for row in rows if row[0] == rule]
+        cells = []
+        for kinds in [data, *([each] for each in data)]:
+            those = [row for row in own if row[5] in kinds]
+            trait = mean(row[4] for row in those) / mean(formula(row, a, b) for row in those)
+            cells.append(f"{trait:.2f}")
+        print(f"| `{rule}` | {mean(row[4] for row in own):.2f} | {' | '.join(cells)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
+    measured = measure(parser.parse_args().jobs)
+    rows = [row for row in measured if row[0] in RULES]
+    a, b = fit(rows)
+    print(f"a = {a:.4f}, b = {b:.4f}; error {error(rows, a, b):.1%} rms\n")
+    print_fitted(rows, a, b)
+    print_others([row for row in measured if row[0] in OTHERS], a, b)
     return 0
 
 

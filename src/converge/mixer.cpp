@@ -1,6 +1,7 @@
 #include "converge/mixer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "converge/kernels.h"
 #include "riffle/error.h"
@@ -9,23 +10,35 @@
 namespace riffle::convergence {
 namespace {
 
-bool share_member(const Group& a, const Group& b) {
-  return std::ranges::any_of(a, [&](Rank rank) { return b.contains(rank); });
-}
+// The exchanges of a step so far, by row: who meets whom is asked of each member, not of each pair
+// of exchanges, of which a thousand workers have a million.
+class Meetings {
+ public:
+  explicit Meetings(int rows) : latest_(static_cast<std::size_t>(rows), kNone) {}
 
-// One that chains with another in flight finds its result where both travel in place; anything else
-// no worker can run.
-void check(const Exchange& exchange, const Program& program) {
-  std::string why = schedule::refusal(exchange);
-  if (exchange.wire != Wire::f32) why = "virtual workers mix without rounding; use wire=f32";
-  for (const Exchange& earlier : program.exchanges) {
-    if (&earlier == &exchange) break;
-    if (schedule::chains_in_flight(earlier, exchange) &&
-        share_member(earlier.group, exchange.group))
-      why += schedule::refusal(earlier, exchange);
+  // One that chains with another in flight finds its result where both travel in place; anything
+  // else no worker can run.
+  void add(const Exchange& exchange, const std::vector<std::size_t>& rows) {
+    std::string why = schedule::refusal(exchange);
+    if (exchange.wire != Wire::f32) why = "virtual workers mix without rounding; use wire=f32";
+    for (const std::size_t row : rows) {
+      for (std::size_t at = latest_[row]; why.empty() && at != kNone; at = met_[at].before)
+        if (schedule::chains_in_flight(*met_[at].exchange, exchange))
+          why = schedule::refusal(*met_[at].exchange, exchange);
+      met_.push_back({&exchange, std::exchange(latest_[row], met_.size())});
+    }
+    if (!why.empty()) usage_error("cannot run the exchange \"{}\": {}", print(exchange), why);
   }
-  if (!why.empty()) usage_error("cannot run the exchange \"{}\": {}", print(exchange), why);
-}
+
+ private:
+  static constexpr std::size_t kNone = -1;
+  struct Met {
+    const Exchange* exchange;
+    std::size_t before;  // the one before it of the same row
+  };
+  std::vector<std::size_t> latest_;  // of each row
+  std::vector<Met> met_;
+};
 
 }  // namespace
 
@@ -53,15 +66,17 @@ void Mixer::set_factors(std::vector<PlacedMatrix> matrices) {
 
 void Mixer::begin(Step step, const Program& program) {
   std::ranges::fill(postpones_, 0);
+  Meetings meetings(ranks_.size());
   for (const Exchange& exchange : program.exchanges) {
     if (exchange.group.size() < 2) continue;
-    check(exchange, program);
     std::vector<std::size_t> rows;
+    rows.reserve(static_cast<std::size_t>(exchange.group.size()));
     for (const Rank rank : exchange.group) {
       const int row = ranks_.index_of(rank);
       RIFFLE_CHECK(row >= 0);
       rows.push_back(static_cast<std::size_t>(row));
     }
+    meetings.add(exchange, rows);
     const auto bucket = static_cast<std::size_t>(exchange.bucket);
     if (schedule::postpones(exchange)) postpones_.at(bucket) = 1;
     flights_.emplace_back(exchange, step, std::move(rows), buckets_.at(bucket));

@@ -1,5 +1,5 @@
 // Linear response: without curvature, what workers hold is a linear function of the noise in their
-// gradients, so how far apart noise drives them follows from the answer to one impulse.
+// gradients, so how far apart noise drives them is in proportion to it, whatever is learned.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ using convergence::Matrix;
 using convergence::Workers;
 
 // Of a longer period only so many steps are rehearsed, over and over: who meets that rarely is as
-// good as alone, and the answer to an impulse has as many columns as steps.
+// good as alone.
 constexpr Step kLongestPeriod = 512;
 constexpr Step kDraws = 8;  // that stand for a schedule without a period
 
@@ -34,6 +34,7 @@ class Rehearsal {
       programs_.push_back(made(traits.warm_up + step));
   }
 
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(world_.size()); }
   [[nodiscard]] Step period() const { return static_cast<Step>(programs_.size()); }
 
   // Until the next call.
@@ -82,8 +83,6 @@ double sign(std::uint64_t seed, int worker, std::size_t column) {
   return Random(seed + static_cast<std::uint64_t>(worker), column).next() % 2 == 0 ? 1 : -1;
 }
 
-constexpr std::size_t kProbes = 4;
-
 // The mean over the last period of the square of what `learn` has driven apart.
 double settled(Rehearsal& rehearsal, Workers& workers, Step steps, const Learn& learn) {
   const Step last = std::max<Step>(rehearsal.period(), 8);
@@ -95,19 +94,23 @@ double settled(Rehearsal& rehearsal, Workers& workers, Step steps, const Learn& 
   return sum / static_cast<double>(last);
 }
 
-// Each column has its impulse in a step of its own: together they are noise in every step.
+// Noise in every step. As many columns as make some 4000 values of all workers together, so that
+// what is left to chance is about a hundredth.
 double noise_gain(Rehearsal& rehearsal, double momentum) {
   const Step steps =
       std::max<Step>(64, 3 * rehearsal.period()) + static_cast<Step>(std::ceil(3 / (1 - momentum)));
-  const std::size_t columns = static_cast<std::size_t>(steps) * kProbes;
-  const Learn impulse = [&](int worker, Step step, const double* /*x*/, double* gradient) {
-    std::fill_n(gradient, columns, 0.0);
-    const std::size_t first = static_cast<std::size_t>(step) * kProbes;
-    for (std::size_t k = first; k < first + kProbes; ++k) gradient[k] = sign(101, worker, k);
+  const std::size_t columns = std::max<std::size_t>(16, 4096 / rehearsal.size());
+  const Learn noise = [&](int worker, Step step, const double* /*x*/, double* gradient) {
+    Random random(101 + static_cast<std::uint64_t>(worker), static_cast<std::uint64_t>(step));
+    std::uint64_t signs = 0;
+    for (std::size_t k = 0; k < columns; ++k, signs >>= 1U) {
+      if (k % 64 == 0) signs = random.next();
+      gradient[k] = signs % 2 == 0 ? 1 : -1;
+    }
     return 0.0;
   };
   Workers workers = rehearsal.workers(columns, 1, momentum);
-  return std::sqrt(settled(rehearsal, workers, steps, impulse) / kProbes);
+  return std::sqrt(settled(rehearsal, workers, steps, noise) / static_cast<double>(columns));
 }
 
 double drift_gain(Rehearsal& rehearsal, double momentum) {
@@ -125,7 +128,8 @@ double drift_gain(Rehearsal& rehearsal, double momentum) {
 // Whether weights go to zero on a quadratic of curvature one.
 bool is_stable(Rehearsal& rehearsal, double rate, double momentum) {
   constexpr std::size_t kColumns = 2;
-  const Step steps = std::max<Step>(200, 8 * rehearsal.period());
+  const Step period = rehearsal.period();
+  const Step steps = std::max({Step{200}, std::min(8 * period, Step{512}), 3 * period});
   Workers workers = rehearsal.workers(kColumns, rate, momentum);
   // Noise in the first steps drives workers apart, as far as their gradients are their own.
   const Learn slope = [&](int worker, Step step, const double* x, double* gradient) {
@@ -142,7 +146,7 @@ bool is_stable(Rehearsal& rehearsal, double rate, double momentum) {
   };
   double middle = 0;  // the mean over a period hides how weights swing within it
   double end = 0;
-  const Step span = std::max<Step>(rehearsal.period(), 20);
+  const Step span = std::max<Step>(period, 20);
   for (Step step = 0; step < steps; ++step) {
     workers.step(rehearsal.program(step), slope);
     if (step >= steps / 2 - span && step < steps / 2) middle += size();
