@@ -243,7 +243,7 @@ class Everything(dict):
             if "x" not in c.split(",")[0]
         ]
         points = [{"workers": n, "speedup": n, "seconds": 1.0, "messages": 1} for n in counts]
-        super().__init__(points=points)
+        super().__init__(points=points, curve=[[1, 1.0]])
 
     def get(self, name, default=None):
         return super().get(name, 1.0)

@@ -75,6 +75,15 @@ class Train(unittest.TestCase):
         self.assertEqual(ranks, {0, 1})
         self.assertEqual(list(self.folder.glob("*.rank-*")), [])
 
+    def test_it_is_judged_as_often_as_asked(self):
+        log = self.folder / "log"
+        answer = run(*DIGITS, "-n", 2, "--steps", 10, "--evaluate-every", 3, "--log", log)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        events = [json.loads(line) for line in log.read_text().splitlines()]
+        judged = [event["step"] for event in events if event["event"] == "evaluation"]
+        self.assertEqual(judged, [3, 6, 9, 10])
+        self.refused([*DIGITS, "--evaluate-every", "0"], "--evaluate-every")
+
     def test_weights_are_averaged_over_steps(self):
         log, saved = self.folder / "log", self.folder / "saved"
         words = ["images", "--data", "synthetic", "-n", 2, "--steps", 8, "--batch", 4]

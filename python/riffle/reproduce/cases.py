@@ -153,7 +153,8 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Training:
-    """Real compute on workers of this host; the seed changes with every repeat."""
+    """Real compute on workers of this host; the seed changes with every repeat. The rate is
+    constant, and weights are averaged over all steps beside; or it `falls`, and they are not."""
 
     name: str
     task: str
@@ -164,6 +165,9 @@ class Training:
     epochs: float | None = None
     steps: int | None = None
     cluster: str = "racks:4x4,inner=20us/10Gbps,outer=200us/1Gbps"
+    falls: bool = False
+    evaluate_every: int | None = None  # steps, for a curve
+    slow: int | None = None  # a worker whose steps take twice as long
     varies: ClassVar[bool] = True
 
     def run(self, contender: str, repeat: int, place: Place) -> Figures:
@@ -181,4 +185,7 @@ def fingerprint(case: Case) -> str:
     """Equal where figures may stand for each other: the setting, not who runs in it."""
     setting = {"kind": type(case).__name__, **asdict(case)}
     del setting["contenders"]
+    for later in ("falls", "evaluate_every", "slow"):  # than the first results
+        if not setting.get(later):
+            setting.pop(later, None)
     return json.dumps(setting, sort_keys=True)

@@ -45,6 +45,7 @@ class Options:
     timeline: str | None
     log: str | None
     compare: bool
+    evaluate_every: int | None = None  # steps; None: every epoch, and four times at least
 
 
 def parser() -> argparse.ArgumentParser:
@@ -82,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
     add("--checkpoint", metavar="DIR", help="save there, also on Ctrl-C; the model at the end")
     add("--checkpoint-every", type=int, metavar="K", help="steps (default: at evaluations)")
     add("--resume", metavar="DIR", help="go on from the newest checkpoint there, and save there")
+    add("--evaluate-every", type=int, metavar="K", help="steps (default: every epoch, 4 at least)")
     add("--timeline", metavar="FILE", help="of all workers, for ui.perfetto.dev")
     add("--log", metavar="FILE", help="JSON lines")
     add("--compare", action="store_true", help="train on one worker too, and compare")
@@ -104,6 +106,7 @@ def read(arguments: list[str], workers: int | None) -> Options:
         resume=given.resume,
         timeline=given.timeline,
         log=given.log,
+        evaluate_every=_positive("--evaluate-every", given.evaluate_every),
         compare=given.compare or (not arguments and workers is None),
     )
 

@@ -62,9 +62,8 @@ class Worker:
         self.steps = self.settings.steps or max(
             1, round((self.settings.epochs or 1) * batches.per_epoch)
         )
-        self._evaluate_every = (
-            self.steps if self.steps < 4 else min(batches.per_epoch, math.ceil(self.steps / 4))
-        )
+        usual = self.steps if self.steps < 4 else min(batches.per_epoch, math.ceil(self.steps / 4))
+        self._evaluate_every = self.options.evaluate_every or usual
         averaged = math.ceil(self.steps * (self.settings.swa or 0))
         self._swa_from = self.steps - averaged
         self.session = riffle.sync(

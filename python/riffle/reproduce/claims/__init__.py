@@ -9,8 +9,10 @@ from riffle.reproduce.claims import (
     mg_wfbp_measured,
     mg_wfbp_scaling,
     no_accuracy_loss,
+    rounded_accuracy,
     sesgd_lan,
     sesgd_wan,
+    slow_host,
 )
 
 CLAIMS: dict[str, Claim] = {
@@ -25,5 +27,7 @@ CLAIMS: dict[str, Claim] = {
         mg_wfbp_scaling,
         dasgd_hidden,
         dasgd_scaling,
+        rounded_accuracy,
+        slow_host,
     )
 }
