@@ -1,6 +1,6 @@
 """The accuracy study of docs/converge.md by one command, beside what was published of it.
 
-    riffle data fetch digits
+    riffle data fetch mnist
     python3 bench/accuracy_table.py
 
 16 virtual workers in 4 racks of 4, MLP 784-64-10 on MNIST, batch 32 per worker, 3 epochs, SGD with

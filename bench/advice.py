@@ -1,6 +1,6 @@
 """Does the advice hold? What `riffle plan` ranks first, against everything measured.
 
-    riffle data fetch digits
+    riffle data fetch mnist
     python3 bench/advice.py --jobs 2
     python3 bench/advice.py --race --only 2,6,12
 

@@ -1,6 +1,6 @@
 """What a step is worth: fits the formula of src/plan/worth.cpp on `riffle converge`.
 
-    riffle data fetch digits
+    riffle data fetch mnist
     python3 bench/effective_step.py --jobs 2
 
 The worth of a step is how many steps synchronous SGD needs until the mean of all workers has a

@@ -29,7 +29,7 @@ Data load(const ProblemOptions& options, const Sizes& sizes, int workers) {
   const auto cached = convergence::digits_folder();
   if (options.data == "digits" && !cached)
     usage_error(
-        "--data digits: not in the cache folder; `riffle data fetch digits` gets it, or "
+        "--data digits: not in the cache folder; `riffle data fetch mnist` gets it, or "
         "take --data synthetic");
   if (options.data != "synthetic" && options.data != "auto" && options.data != "digits")
     return convergence::read_digits(options.data);
