@@ -94,12 +94,12 @@ double settled(Rehearsal& rehearsal, Workers& workers, Step steps, const Learn& 
   return sum / static_cast<double>(last);
 }
 
-// Noise in every step. As many columns as make some 4000 values of all workers together, so that
-// what is left to chance is about a hundredth.
+// Noise in every step. As many columns as make some 16000 values of all workers, so that
+// what is left to chance is half a hundredth.
 double noise_gain(Rehearsal& rehearsal, double momentum) {
   const Step steps =
       std::max<Step>(64, 3 * rehearsal.period()) + static_cast<Step>(std::ceil(3 / (1 - momentum)));
-  const std::size_t columns = std::max<std::size_t>(16, 4096 / rehearsal.size());
+  const std::size_t columns = std::max<std::size_t>(16, 16384 / rehearsal.size());
   const Learn noise = [&](int worker, Step step, const double* /*x*/, double* gradient) {
     Random random(101 + static_cast<std::uint64_t>(worker), static_cast<std::uint64_t>(step));
     std::uint64_t signs = 0;
