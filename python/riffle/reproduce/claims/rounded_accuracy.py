@@ -9,8 +9,17 @@ from riffle.reproduce.claim import Bar, Bars, Claim
 WHOLE = "wfbp"
 HALF, BYTE, FORGETFUL = "wfbp:wire=bf16", "wfbp:wire=int8", "wfbp:wire=int8,feedback=false"
 RULES = (WHOLE, HALF, BYTE, FORGETFUL, "powersgd", "asp", "ssp", "ds-sync")
-DIGITS = Training("digits", "digits", RULES, model="mlp", workers=8, epochs=3, falls=True)
-GPT = Training("small GPT", "chars", RULES, workers=8, steps=300, falls=True)
+DIGITS = Training(
+    "digits",
+    "digits",
+    RULES,
+    model="mlp",
+    workers=8,
+    epochs=3,
+    cluster="racks:2x4,inner=20us/10Gbps,outer=200us/1Gbps",
+    falls=True,
+)
+GPT = replace(DIGITS, name="small GPT", task="chars", model="", epochs=None, steps=200)
 
 
 def points(rule: str):
@@ -43,7 +52,7 @@ CLAIM = Claim(
     sentence="Ours: gradients rounded to bf16, or to int8 with error feedback, train as whole ones do; "
     "asynchronous updates lose accuracy, ds-sync does not.",
     setting="8 workers with real compute: MNIST with an MLP 784-64-10 (3 epochs of batches of 64 each), "
-    "plays with a small GPT (300 steps); rates fall to a hundredth; a repeat is a seed, with the same "
+    "plays with a small GPT (200 steps); rates fall to a hundredth; a repeat is a seed, with the same "
     "weights and batches for every rule. Judged is the exact average of all workers.",
     baseline=f"`{WHOLE}`, whole values, with the same seed.",
     differs="Gradients are rounded to bf16, or to int8 with a scale for each 256 values; `feedback=false` "
