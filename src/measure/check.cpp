@@ -116,7 +116,7 @@ class Check {
     return now;
   }
 
-  Cluster everything() const {
+  [[nodiscard]] Cluster everything() const {
     NetworkOptions all = quick_look(World(known_).racks());
     all.most_time = options_.slice / 2;  // it may take two
     all.budget = kEndless;               // steps take place in between
