@@ -156,17 +156,20 @@ def print_fitted(rows, a, b):
 
 
 def print_others(rows, a, b):
-    data = sorted({row[5] for row in rows})
-    print(f"\n| rule | measured | traits.effective_step | {' | '.join(data)} |")
-    print(f"|---|---|---|{'---|' * len(data)}")
+    """A mean over kinds of data, and of a strategy over what was measured of it."""
+    kinds = sorted({row[5] for row in rows})
+    print(f"\n| rule | {' | '.join(kinds)} | mean |\n|{'---|' * (len(kinds) + 2)}")
+    means = {}
     for rule in OTHERS:
-        own = [row for row in rows if row[0] == rule]
-        cells = []
-        for kinds in [data, *([each] for each in data)]:
-            those = [row for row in own if row[5] in kinds]
-            trait = mean(row[4] for row in those) / mean(formula(row, a, b) for row in those)
-            cells.append(f"{trait:.2f}")
-        print(f"| `{rule}` | {mean(row[4] for row in own):.2f} | {' | '.join(cells)} |")
+        traits = []
+        for kind in kinds:
+            those = [row for row in rows if row[0] == rule and row[5] == kind]
+            expected = mean(formula(row, a, b) for row in those)
+            traits.append(mean(row[4] for row in those) / expected)
+        means.setdefault(rule.split(":")[0], []).append(mean(traits))
+        print(f"| `{rule}` | {' | '.join(f'{each:.2f}' for each in [*traits, mean(traits)])} |")
+    print("\ntraits.effective_step: ", end="")
+    print(", ".join(f"{name} {mean(of):.2f}" for name, of in means.items()))
 
 
 def main():

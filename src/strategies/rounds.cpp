@@ -4,9 +4,10 @@
 
 namespace riffle {
 
-Rounds::Rounds(const Options& options, Merge merge)
+Rounds::Rounds(const Options& options, Merge merge, double worth)
     : tau_(static_cast<int>(options.integer("tau", 1))),
       merge_(merge),
+      worth_(worth),
       mix_state_(options.boolean("mix_state")) {}
 
 BucketPlan Rounds::buckets(const Trace& trace, const CostModel& /*cost*/,
@@ -27,7 +28,7 @@ Partition Rounds::groups(Step /*round*/, const World& world) const {
 }
 
 Traits Rounds::traits(const World& /*world*/) const {
-  return {.period = tau_, .mixed = Payload::weight};
+  return {.period = tau_, .mixed = Payload::weight, .effective_step = worth_};
 }
 
 }  // namespace riffle

@@ -7,8 +7,8 @@ namespace riffle {
 
 class Rounds : public Strategy {
  public:
-  // Reads `tau` and `mix_state`.
-  Rounds(const Options& options, Merge merge);
+  // Reads `tau` and `mix_state`. `worth`: of a step, where the merge takes some of it.
+  Rounds(const Options& options, Merge merge, double worth = 1);
 
   [[nodiscard]] BucketPlan buckets(const Trace& trace, const CostModel& cost,
                                    const World& world) const override;
@@ -23,6 +23,7 @@ class Rounds : public Strategy {
  private:
   int tau_;
   Merge merge_;
+  double worth_;
   bool mix_state_;
 };
 
