@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/files.h"
 #include "commands.h"
@@ -51,25 +52,54 @@ Setting make_setting(const Arguments& arguments) {
   return {std::move(world), std::move(problem), std::move(trace), timed};
 }
 
+// What can be trained there. Asked of all before the first is trained for long; of `all` those are
+// left out that cannot.
+std::vector<std::string> trainable(const Arguments& arguments, const Setting& setting,
+                                   const StrategyTable& table) {
+  const bool all = std::ranges::find(arguments.strategies, "all") != arguments.strategies.end();
+  ConvergeOptions options = arguments.options;
+  options.steps = 1;
+  options.test = options.thorough = false;
+  std::vector<std::string> specs;
+  for (const std::string& spec : expand_strategies(arguments.strategies, table)) try {
+      static_cast<void>(
+          converge(*setting.problem, setting.world, setting.trace, table.make(spec), options));
+      specs.push_back(spec);
+    } catch (const UsageError& error) {
+      if (!all) throw;
+      fmt::print(stderr, "riffle: left out: {}\n", error.what());
+    }
+  if (specs.empty()) usage_error("--strategy: none of them can be trained here");
+  return specs;
+}
+
 std::vector<Convergence> train(const Arguments& arguments, const Setting& setting) {
   const StrategyTable table = StrategyTable::builtin();
+  const std::vector<std::string> specs = trainable(arguments, setting, table);
+  const bool theory =
+      arguments.options.optimizer == "sgd" && (arguments.output.json() || arguments.page.wanted());
   std::vector<Convergence> results;
   Progress progress;
   ConvergeOptions options = arguments.options;
-  for (const std::string& spec : expand_strategies(arguments.strategies, table)) {
+  for (const std::string& spec : specs) {
     options.progress = [&](Step done) {
       progress.show(fmt::format("converge: {} on {} workers, step {} of {}", spec,
                                 setting.world.size(), done, options.steps));
     };
     const NamedStrategy strategy = table.make(spec);
     results.push_back(converge(*setting.problem, setting.world, setting.trace, strategy, options));
-    if (options.optimizer == "sgd")
+    if (theory)
       results.back().theory = theory_of(strategy, setting.world, setting.trace, options.momentum);
     if (setting.timed)
       results.back().seconds_per_step =
           simulate(setting.trace, setting.world.cluster, strategy).iteration;
   }
   return results;
+}
+
+// Losses of training that has not broken have few digits.
+std::string print_loss(double loss) {
+  return std::abs(loss) < 1e6 ? fmt::format("{:.4f}", loss) : fmt::format("{:.3e}", loss);
 }
 
 // A line for each strategy.
@@ -82,7 +112,7 @@ report::Table summary(const std::vector<Convergence>& results) {
   for (const Convergence& each : results) {
     const bool empty = each.steps.empty();
     std::vector<std::string> row{
-        each.strategy, each.diverged ? "diverged" : fmt::format("{:.4f}", each.loss.back()),
+        each.strategy, each.diverged ? "diverged" : print_loss(each.loss.back()),
         each.accuracy ? fmt::format("{:.2f} %", 100 * *each.accuracy) : "-",
         empty ? "-" : fmt::format("{:.4f}", each.consensus_distance.back()),
         std::to_string(empty ? 0 : each.steps.back())};
@@ -114,7 +144,7 @@ report::Table points(const std::vector<Convergence>& results) {
 }
 
 // Curves over steps share their points; over seconds each has its own, so all are drawn at those of
-// any, with the last value known there.
+// any. Workers that are equal but for the rounding of their mean have no point.
 report::Curves curves(const std::vector<Convergence>& results, const std::string& show) {
   const bool timed = results.front().seconds_per_step.has_value();
   const auto at = [&](const Convergence& of, std::size_t i) {
@@ -131,7 +161,8 @@ report::Curves curves(const std::vector<Convergence>& results, const std::string
     std::size_t next = 0;
     for (const double x : drawn.x) {
       const bool own = next < each.steps.size() && at(each, next) == x;
-      series.y.push_back(own ? values[next++] : 0);
+      const double value = own ? values[next++] : 0;
+      series.y.push_back(value > 1e-12 ? value : 0);
     }
   }
   return drawn;
@@ -154,17 +185,18 @@ void write_page(const PageFile& page, const Setting& setting,
 void run(Arguments& arguments) {
   arguments.page.check();
   const Setting setting = make_setting(arguments);
+  if (!std::isfinite(arguments.epochs)) usage_error("--epochs: {} is no number", arguments.epochs);
   if (arguments.epochs > 0) {
     if (setting.problem->epoch() == 0) usage_error("--epochs: the quadratic has none");
     arguments.options.steps = std::max<Step>(
         1, static_cast<Step>(arguments.epochs * static_cast<double>(setting.problem->epoch())));
   }
-  if (!arguments.batches.empty()) {
-    if (setting.problem->epoch() == 0) usage_error("--save-batches: the quadratic has none");
+  if (!arguments.batches.empty() && setting.problem->epoch() == 0)
+    usage_error("--save-batches: the quadratic has none");
+  const std::vector<Convergence> results = train(arguments, setting);
+  if (!arguments.batches.empty())
     write_file(arguments.batches,
                batches_json(*setting.problem, setting.world.size(), arguments.options.steps));
-  }
-  const std::vector<Convergence> results = train(arguments, setting);
   write_page(arguments.page, setting, results);
   const Output& output = arguments.output;
   if (output.json()) return output.write(to_json(results));

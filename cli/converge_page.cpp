@@ -37,7 +37,7 @@ Json page_result(const Convergence& training) {
   if (training.theory)
     result["theory"] = {{"noise_gain", training.theory->noise_gain},
                         {"drift_gain", training.theory->drift_gain},
-                        {"rate_bound", training.theory->rate_bound}};
+                        {"rate_bound", training.theory->rate_bound.value()}};
   const Step last = training.steps.empty() ? 0 : training.steps.back();
   result["steps"] = last;
   if (training.diverged) {

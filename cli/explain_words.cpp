@@ -203,14 +203,14 @@ std::vector<std::string> training_sentences(const Candidate& candidate, const Th
       candidate.effective_step, training.learning_rate, theory.momentum, training.split)};
   if (!candidate.exact)
     sentences.push_back(fmt::format(
-        "Gradients with noise of deviation 1 keep workers {:.3g} apart at that rate: the consensus "
-        "distance that theory predicts for the quadratic of `riffle converge`.",
+        "Gradients with noise of deviation 1 keep workers {:.3g} apart at that rate where the loss "
+        "is nearly flat: the consensus distance that theory predicts for a quadratic of weak "
+        "curvature. Curvature pulls them together.",
         training.learning_rate * theory.noise_gain));
   sentences.push_back(
       fmt::format("A quadratic of curvature 1 breaks above a learning rate of {:.2f}; under "
-                  "synchronous SGD that "
-                  "is {:.2f}.",
-                  theory.rate_bound, 2 * (1 + theory.momentum)));
+                  "synchronous SGD that is {:.2f}.",
+                  theory.rate_bound.value(), 2 * (1 + theory.momentum)));
   for (const std::string& warning : candidate.warnings)
     sentences.push_back(fmt::format("Beware: {}.", warning));
   return sentences;

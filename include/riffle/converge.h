@@ -87,9 +87,9 @@ struct Theory {
   double noise_gain = 0;
   // The same of gradients that differ by 1 between workers, always in the same way: uneven data.
   double drift_gain = 0;
-  // The largest learning rate at which a quadratic of curvature 1 goes to zero; of synchronous SGD
-  // that is 2(1 + momentum).
-  double rate_bound = 0;
+  // Up to which learning rate a quadratic of curvature 1 goes to zero; of synchronous SGD that is
+  // 2(1 + momentum). Above, some rates may be stable again. Absent where nobody asked.
+  std::optional<double> rate_bound{};
 };
 
 struct Convergence {
@@ -122,8 +122,9 @@ Convergence converge(LearningProblem& problem, const World& world, const Trace& 
 // "samples": for each step, for each worker, the samples of its batch}.
 std::string batches_json(LearningProblem& problem, int workers, Step steps);
 
+enum class Theorize { all, gains };
 Theory theory_of(const NamedStrategy& strategy, const World& world, const Trace& trace,
-                 double momentum);
+                 double momentum, Theorize what = Theorize::all);
 
 // {"results": [{"strategy": ..., "steps": [...], "loss": [...], ...}]}
 std::string to_json(const std::vector<Convergence>& results);

@@ -28,6 +28,8 @@ struct Candidate {
   double effective_step = 1;  // a step's worth against a step of synchronous SGD
   Seconds per_effective_step{};
   bool exact = false;  // gives the weights of synchronous SGD
+  // The learning rate is too high for it: ranked after those that learn.
+  bool breaks = false;
   std::string reason{};
   // Where rate or data are too much for it.
   std::vector<std::string> warnings{};

@@ -18,6 +18,8 @@ void check(const ConvergeOptions& options) {
     usage_error("--learning-rate: {} must be 0 or more", options.learning_rate);
   if (!(options.momentum >= 0 && options.momentum < 1))
     usage_error("--momentum: {} must be at least 0 and below 1", options.momentum);
+  if (!(options.weight_decay >= 0) || !std::isfinite(options.weight_decay))
+    usage_error("--weight-decay: {} must be 0 or more", options.weight_decay);
 }
 
 // The curves while they grow.
@@ -69,15 +71,19 @@ class Recorder {
   double count_ = 0;
 };
 
-// The programs of a strategy; those of a period are kept.
+// The programs of a strategy; those of a period are kept, as far as there are steps to take.
 class Programs {
  public:
-  Programs(const Strategy& strategy, const World& world, const BucketPlan& buckets)
+  Programs(const Strategy& strategy, const World& world, const BucketPlan& buckets, Step steps)
       : strategy_(strategy),
         world_(world),
         buckets_(buckets),
-        traits_(strategy.traits_with(world, buckets)),
-        kept_(schedule::programs_of(strategy, world, buckets)) {}
+        traits_(strategy.traits_with(world, buckets)) {
+    constexpr Step kDraws = 8;
+    const Step all = traits_.period > 0 ? traits_.period : kDraws * traits_.round;
+    for (Step step = 0; step < std::min(all, steps); ++step)
+      kept_.push_back(schedule::program_of(strategy, traits_.warm_up + step, world, buckets));
+  }
 
   [[nodiscard]] schedule::Needs needs() const { return schedule::needs_of(kept_); }
   const Program& at(Step step) {
@@ -108,7 +114,7 @@ Convergence converge(LearningProblem& problem, const World& world, const Trace& 
   check(options);
   const CostModel cost(world.cluster);
   const BucketPlan buckets = strategy->buckets(trace, cost, world);
-  Programs programs(*strategy.strategy, world, buckets);
+  Programs programs(*strategy.strategy, world, buckets, options.steps);
   const schedule::Needs needs = programs.needs();
   const std::vector<double> start = problem.start();
   Workers workers(world.size(), start, convergence::columns_of(buckets, trace, start.size()),

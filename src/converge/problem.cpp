@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 #include "converge/problems.h"
@@ -55,6 +56,9 @@ Sizes sizes_for(const ProblemOptions& options, const Data& data, Sizes given) {
 }  // namespace
 
 std::unique_ptr<LearningProblem> make_problem(const ProblemOptions& options, int workers) {
+  if (!std::isfinite(options.noise)) usage_error("--noise: {} is no number", options.noise);
+  if (!std::isfinite(options.condition))
+    usage_error("--condition: {} is no number", options.condition);
   if (options.problem == "quadratic") return convergence::make_quadratic(options, workers);
   const std::vector<std::string> known{"quadratic", "logistic", "network"};
   if (std::ranges::find(known, options.problem) == known.end())

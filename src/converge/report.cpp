@@ -28,7 +28,7 @@ std::string to_json(const std::vector<Convergence>& results) {
       entry["theory"] = {{"momentum", each.theory->momentum},
                          {"noise_gain", each.theory->noise_gain},
                          {"drift_gain", each.theory->drift_gain},
-                         {"rate_bound", each.theory->rate_bound}};
+                         {"rate_bound", each.theory->rate_bound.value()}};
     json["results"].push_back(std::move(entry));
   }
   return json.dump(1) + "\n";

@@ -83,6 +83,14 @@ double sign(std::uint64_t seed, int worker, std::size_t column) {
   return Random(seed + static_cast<std::uint64_t>(worker), column).next() % 2 == 0 ? 1 : -1;
 }
 
+// Until what is driven apart has settled, as far as a rehearsal can wait: momentum forgets within
+// `memories` times 1 / (1 - momentum) steps.
+Step settling(Step period, double memories, double momentum) {
+  constexpr double kMost = 4096;
+  const Step rounds = std::max({Step{64}, std::min(8 * period, Step{512}), 3 * period});
+  return rounds + static_cast<Step>(std::min(std::ceil(memories / (1 - momentum)), kMost));
+}
+
 // The mean over the last period of the square of what `learn` has driven apart.
 double settled(Rehearsal& rehearsal, Workers& workers, Step steps, const Learn& learn) {
   const Step last = std::max<Step>(rehearsal.period(), 8);
@@ -97,8 +105,7 @@ double settled(Rehearsal& rehearsal, Workers& workers, Step steps, const Learn& 
 // Noise in every step. As many columns as make some 16000 values of all workers, so that
 // what is left to chance is half a hundredth.
 double noise_gain(Rehearsal& rehearsal, double momentum) {
-  const Step steps =
-      std::max<Step>(64, 3 * rehearsal.period()) + static_cast<Step>(std::ceil(3 / (1 - momentum)));
+  const Step steps = settling(rehearsal.period(), 3, momentum);
   const std::size_t columns = std::max<std::size_t>(16, 16384 / rehearsal.size());
   const Learn noise = [&](int worker, Step step, const double* /*x*/, double* gradient) {
     Random random(101 + static_cast<std::uint64_t>(worker), static_cast<std::uint64_t>(step));
@@ -114,8 +121,7 @@ double noise_gain(Rehearsal& rehearsal, double momentum) {
 }
 
 double drift_gain(Rehearsal& rehearsal, double momentum) {
-  const Step steps =
-      std::max<Step>(64, 3 * rehearsal.period()) + static_cast<Step>(std::ceil(8 / (1 - momentum)));
+  const Step steps = settling(rehearsal.period(), 8, momentum);
   constexpr std::size_t kColumns = 16;
   const Learn constant = [&](int worker, Step /*step*/, const double* /*x*/, double* gradient) {
     for (std::size_t k = 0; k < kColumns; ++k) gradient[k] = sign(202, worker, k);
@@ -125,42 +131,56 @@ double drift_gain(Rehearsal& rehearsal, double momentum) {
   return std::sqrt(settled(rehearsal, workers, steps, constant) / kColumns);
 }
 
-// Whether weights go to zero on a quadratic of curvature one.
-bool is_stable(Rehearsal& rehearsal, double rate, double momentum) {
+// For each rate whether weights go to zero on a quadratic of curvature one; each has columns of its
+// own, in which gradients are scaled by it.
+std::vector<bool> are_stable(Rehearsal& rehearsal, const std::vector<double>& rates,
+                             double momentum) {
   constexpr std::size_t kColumns = 2;
   const Step period = rehearsal.period();
-  const Step steps = std::max({Step{200}, std::min(8 * period, Step{512}), 3 * period});
-  Workers workers = rehearsal.workers(kColumns, rate, momentum);
+  const Step steps = std::max({Step{400}, std::min(8 * period, Step{512}), 3 * period});
+  Workers workers = rehearsal.workers(kColumns * rates.size(), 1, momentum);
   // Noise in the first steps drives workers apart, as far as their gradients are their own.
   const Learn slope = [&](int worker, Step step, const double* x, double* gradient) {
-    for (std::size_t k = 0; k < kColumns; ++k)
-      gradient[k] =
-          x[k] + (step < 8 ? 0.5 + sign(303 + static_cast<std::uint64_t>(step), worker, k) : 0);
+    for (std::size_t k = 0; k < kColumns * rates.size(); ++k) {
+      const double noise =
+          step < 8 ? 0.5 + sign(303 + static_cast<std::uint64_t>(step), worker, k % kColumns) : 0;
+      gradient[k] = rates[k / kColumns] * (x[k] + noise);
+    }
     return 0.0;
   };
-  const auto size = [&] {
-    double sum = 0;
+  const auto add_sizes = [&](std::vector<double>& sizes) {
     for (std::size_t i = 0; i < workers.weights().rows(); ++i)
-      for (std::size_t k = 0; k < kColumns; ++k) sum += std::pow(workers.weights().row(i)[k], 2);
-    return sum;
+      for (std::size_t k = 0; k < kColumns * rates.size(); ++k)
+        sizes[k / kColumns] += std::pow(workers.weights().row(i)[k], 2);
   };
-  double middle = 0;  // the mean over a period hides how weights swing within it
-  double end = 0;
-  const Step span = std::max<Step>(period, 20);
+  std::vector<double> middle(rates.size());  // the mean over a period hides swings within it
+  std::vector<double> end(rates.size());
+  const Step span = (20 + period - 1) / period * period;
   for (Step step = 0; step < steps; ++step) {
     workers.step(rehearsal.program(step), slope);
-    if (step >= steps / 2 - span && step < steps / 2) middle += size();
-    if (step >= steps - span) end += size();
+    if (step >= steps / 2 - span && step < steps / 2) add_sizes(middle);
+    if (step >= steps - span) add_sizes(end);
   }
-  return end < middle || end < 1e-60;
+  std::vector<bool> stable(rates.size());
+  for (std::size_t i = 0; i < rates.size(); ++i) stable[i] = end[i] < middle[i] || end[i] < 1e-20;
+  return stable;
 }
 
+// The first rate that breaks: with momentum, some higher one may be stable again.
 double rate_bound(Rehearsal& rehearsal, double momentum) {
   double low = 0;
   double high = 2.5 * (1 + momentum);
-  for (int i = 0; i < 9; ++i) {
-    const double rate = (low + high) / 2;
-    (is_stable(rehearsal, rate, momentum) ? low : high) = rate;
+  std::vector<double> rates;  // each 7 % above the last
+  for (double rate = high; rate > 0.005; rate /= 1.07) rates.insert(rates.begin(), rate);
+  for (int round = 0; round < 2; ++round) {
+    const std::vector<bool> stable = are_stable(rehearsal, rates, momentum);
+    const auto broken = static_cast<std::size_t>(std::ranges::find(stable, false) - stable.begin());
+    if (broken > 0) low = rates[broken - 1];
+    if (broken == rates.size()) return low;
+    high = rates[broken];
+    constexpr int kFine = 16;
+    rates.clear();
+    for (int i = 1; i <= kFine; ++i) rates.push_back(low + (high - low) * i / kFine);
   }
   return low;
 }
@@ -168,12 +188,13 @@ double rate_bound(Rehearsal& rehearsal, double momentum) {
 }  // namespace
 
 Theory theory_of(const NamedStrategy& strategy, const World& world, const Trace& trace,
-                 double momentum) {
+                 double momentum, Theorize what) {
   Rehearsal rehearsal(strategy, world, trace);
-  return {.momentum = momentum,
-          .noise_gain = noise_gain(rehearsal, momentum),
-          .drift_gain = drift_gain(rehearsal, momentum),
-          .rate_bound = rate_bound(rehearsal, momentum)};
+  Theory theory{.momentum = momentum,
+                .noise_gain = noise_gain(rehearsal, momentum),
+                .drift_gain = drift_gain(rehearsal, momentum)};
+  if (what == Theorize::all) theory.rate_bound = rate_bound(rehearsal, momentum);
+  return theory;
 }
 
 }  // namespace riffle

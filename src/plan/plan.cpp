@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "plan/worth.h"
 #include "riffle/error.h"
@@ -24,8 +25,9 @@ std::string explain(const Simulation& simulation) {
 }
 
 std::string explain_step(const Candidate& candidate) {
-  if (candidate.exact) return "exact";
-  std::string text = fmt::format("a step counts {:.2f} of a whole one", candidate.effective_step);
+  std::string text = candidate.exact ? "exact"
+                                     : fmt::format("a step counts {:.2f} of a whole one",
+                                                   candidate.effective_step);
   for (const std::string& warning : candidate.warnings) text += "; " + warning;
   return text;
 }
@@ -61,12 +63,12 @@ Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& 
       Candidate candidate{.spec = specs[i],
                           .simulation = simulate(trace, cluster, strategy, options)};
       candidate.exact = table.info(strategy.name).exact;
-      if (!candidate.exact) {
-        Worth worth = worth_of(theory_of(strategy, world, trace, kMomentum),
-                               strategy->traits(world), training);
-        candidate.effective_step = worth.effective_step;
-        candidate.warnings = std::move(worth.warnings);
-      }
+      Theory theory{};  // of exact ones: workers stay together
+      if (!candidate.exact) theory = theory_of(strategy, world, trace, kMomentum, Theorize::gains);
+      Worth worth = worth_of(theory, strategy->traits(world), training);
+      candidate.effective_step = worth.effective_step;
+      candidate.breaks = worth.breaks;
+      candidate.warnings = std::move(worth.warnings);
       candidate.per_effective_step = candidate.simulation.iteration / candidate.effective_step;
       candidate.reason = reason_of(candidate);
       plan.candidates.push_back(std::move(candidate));
@@ -75,10 +77,11 @@ Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& 
     }
   }
   if (plan.candidates.empty()) throw UsageError(refused);
-  // Times that differ by rounding only are equal.
+  // What breaks is no advice. Times that differ by rounding only are equal.
   std::ranges::stable_sort(plan.candidates, {}, [](const Candidate& candidate) {
-    return std::pair(std::llround(std::log(candidate.per_effective_step.count()) * 1e9),
-                     !candidate.exact);
+    return std::tuple(candidate.breaks,
+                      std::llround(std::log(candidate.per_effective_step.count()) * 1e9),
+                      !candidate.exact);
   });
   plan.limit = find_limit(trace, cluster, table.make(plan.candidates.front().spec), options);
   return plan;

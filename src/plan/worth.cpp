@@ -29,12 +29,9 @@ double unevenness(const Training& training) {
   return alpha == 0 ? 0 : 1 / (1 + 10 * alpha);
 }
 
-// Of the quadratic whose largest curvature is that at which synchronous SGD breaks at kRate too.
-double rate_by_theory(const Theory& theory) {
-  return theory.rate_bound * kRate / (2 * (1 + theory.momentum));
-}
-
-double rate_by_measurement(const Theory& theory) {
+// Where that is; theory's bound is of the steepest direction of a quadratic, and networks learn
+// well above it.
+double rate_that_breaks(const Theory& theory) {
   return kRate / (1 + kRatePerNoise * theory.noise_gain);
 }
 
@@ -50,17 +47,12 @@ Worth worth_of(const Theory& theory, const Traits& traits, const Training& train
   const double noise = kNoise * std::pow(training.learning_rate * theory.noise_gain, 2);
   const double drift = kDrift * unevenness(training) * theory.drift_gain;
   Worth worth{.effective_step = traits.effective_step / (1 + noise + drift)};
-  const auto warn_above = [&](double rate, const char* source) {
-    if (training.learning_rate > rate)
-      worth.warnings.push_back(
-          fmt::format("a learning rate of {} is too high for it: {} it breaks "
-                      "above {:.2g}, synchronous SGD above {:.2g}",
-                      training.learning_rate, source, rate, kRate));
-  };
-  if (rate_by_theory(theory) < rate_by_measurement(theory))
-    warn_above(rate_by_theory(theory), "by theory");
-  else
-    warn_above(rate_by_measurement(theory), "as converge measures");
+  worth.breaks = training.learning_rate > rate_that_breaks(theory);
+  if (worth.breaks)
+    worth.warnings.push_back(fmt::format(
+        "a learning rate of {} is too high for it: as converge measures it breaks above {:.2g}, "
+        "synchronous SGD above {:.2g}",
+        training.learning_rate, rate_that_breaks(theory), kRate));
   if (drift > kUneven)
     worth.warnings.push_back(
         fmt::format("data are too uneven for it ({}): that costs {:.0f} % of "

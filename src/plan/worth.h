@@ -11,6 +11,7 @@ void check(const Training& training);
 
 struct Worth {
   double effective_step = 1;  // against a step of synchronous SGD
+  bool breaks = false;        // at this rate
   std::vector<std::string> warnings{};
 };
 

@@ -49,7 +49,7 @@ TEST(ServedWeights, StalenessCostsRate) {
     const World world(parse_cluster(kEight));
     const NamedStrategy strategy = StrategyTable::builtin().make(spec);
     const auto problem = make_problem(kNetwork, world.size());
-    return theory_of(strategy, world, problem->trace(), 0.9).rate_bound;
+    return theory_of(strategy, world, problem->trace(), 0.9).rate_bound.value();
   };
   EXPECT_NEAR(rate_of("ssp:staleness=0") / rate_of("bsp"), 1, 0.02);
   EXPECT_LT(rate_of("asp"), 0.9 * rate_of("bsp"));

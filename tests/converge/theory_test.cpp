@@ -20,7 +20,7 @@ TEST(Theory, SynchronousSgdNeverDriftsApart) {
     const Theory found = of(spec, 8, 0.9);
     EXPECT_LT(found.noise_gain, 1e-12) << spec;
     EXPECT_LT(found.drift_gain, 1e-12) << spec;
-    EXPECT_NEAR(found.rate_bound, 3.8, 0.05) << spec;
+    EXPECT_NEAR(found.rate_bound.value(), 3.8, 0.05) << spec;
   }
 }
 
@@ -44,7 +44,7 @@ TEST(Theory, LocalSgdHasItsClosedForm) {
     const Theory found = of(fmt::format("local-sgd:tau={}", tau), 16, 0);
     EXPECT_NEAR(found.noise_gain, noise, 0.05 * noise) << tau;
     EXPECT_NEAR(found.drift_gain, std::sqrt(drift), 0.1 * std::sqrt(drift)) << tau;
-    EXPECT_NEAR(found.rate_bound, 2, 0.05) << tau;
+    EXPECT_NEAR(found.rate_bound.value(), 2, 0.05) << tau;
   }
 }
 
@@ -53,15 +53,15 @@ TEST(Theory, WhoHardlyEverMeetsIsAsGoodAsAlone) {
   const Theory found = of("local-sgd:tau=1000000", 4, 0.9);
   EXPECT_GT(found.noise_gain, 20 * of("local-sgd:tau=8", 4, 0.9).noise_gain);
   EXPECT_TRUE(std::isfinite(found.drift_gain));
-  EXPECT_NEAR(found.rate_bound, 3.8, 0.05);
+  EXPECT_NEAR(found.rate_bound.value(), 3.8, 0.05);
 }
 
 // Where groups average; gossip's matrices are not symmetric, and it keeps a little more.
 TEST(Theory, CombineThenAdaptHalvesTheRange) {
   for (const std::string spec : {"sesgd", "ds-sync"})
-    EXPECT_NEAR(
-        of(spec + ":order=combine-then-adapt", 16, 0).rate_bound / of(spec, 16, 0).rate_bound, 0.5,
-        0.05)
+    EXPECT_NEAR(of(spec + ":order=combine-then-adapt", 16, 0).rate_bound.value() /
+                    of(spec, 16, 0).rate_bound.value(),
+                0.5, 0.05)
         << spec;
 }
 
@@ -92,10 +92,10 @@ TEST(Theory, PredictsTheConsensusDistanceOfTheQuadratic) {
 
 // Just below the bound weights settle, just above it they do not.
 TEST(Theory, TheBoundIsWhereTrainingBreaks) {
-  for (const std::string spec :
-       {"bsp", "sesgd", "sesgd:order=combine-then-adapt", "local-sgd:tau=4", "dasgd:tau=4,delay=2"})
+  for (const std::string spec : {"bsp", "sesgd", "sesgd:order=combine-then-adapt",
+                                 "local-sgd:tau=4", "dasgd:tau=4,delay=2", "dasgd:tau=4,delay=4"})
     for (const double momentum : {0.0, 0.9}) {
-      const double bound = of(spec, 16, momentum).rate_bound;
+      const double bound = of(spec, 16, momentum).rate_bound.value();
       const auto last_loss = [&](double rate) {
         const World world(example_racks(16));
         const auto problem = make_problem(
@@ -105,7 +105,9 @@ TEST(Theory, TheBoundIsWhereTrainingBreaks) {
                      {.steps = 4000, .learning_rate = rate, .momentum = momentum});
         return found.diverged ? INFINITY : found.loss.back();
       };
-      EXPECT_LT(last_loss(0.93 * bound), 0.1) << spec << " " << momentum;
+      // With momentum what breaks may hold again at a higher rate, so lower ones are asked too.
+      for (const double share : {0.3, 0.6, 0.8, 0.93})
+        EXPECT_LT(last_loss(share * bound), 0.1) << spec << " " << momentum << " " << share;
       EXPECT_GT(last_loss(1.07 * bound), 10) << spec << " " << momentum;
     }
 }
