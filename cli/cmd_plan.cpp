@@ -87,7 +87,7 @@ std::string ranking(const Plan& plan, bool all, bool colour) {
 
 std::string advice(const Plan& plan, const Trace& trace) {
   const Candidate& best = plan.candidates.front();
-  const Candidate& worst = plan.candidates.back();
+  const Candidate& worst = plan.slowest();
   std::string text = fmt::format("{}\non {}\n\nUse {}: {} a step", print(trace), plan.cluster,
                                  best.spec, print(best.simulation.iteration));
   if (plan.candidates.size() > 1)
@@ -97,7 +97,10 @@ std::string advice(const Plan& plan, const Trace& trace) {
   for (const std::string& warning : best.warnings) text += fmt::format("Beware: {}.\n", warning);
   const Candidate& hasty = *std::ranges::min_element(
       plan.candidates, {}, [](const Candidate& each) { return each.simulation.iteration; });
-  if (hasty.simulation.iteration < 0.995 * best.simulation.iteration)
+  if (hasty.breaks && !best.breaks)
+    text += fmt::format("{} has faster steps, {}, but breaks at this learning rate.\n", hasty.spec,
+                        print(hasty.simulation.iteration));
+  else if (hasty.simulation.iteration < 0.995 * best.simulation.iteration)
     text += fmt::format(
         "{} has faster steps, {}, but they are not worth it: each counts {:.2f} of a whole one, so "
         "as much progress takes {:.0f} % longer.\n",

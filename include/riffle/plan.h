@@ -54,6 +54,8 @@ struct Plan {
   std::optional<Trace> trace{};
   std::optional<Cluster> network{};
 
+  // The last of those that learn at this rate.
+  [[nodiscard]] const Candidate& slowest() const;
   // UsageError, naming `what`, where the plan is for another number.
   void expect_workers(int workers, std::string_view what) const;
 };
@@ -74,7 +76,7 @@ std::string reason_of(const Candidate& candidate);
 
 // Ranked by the time that as much progress takes as a step of synchronous SGD makes. Strategies
 // that refuse the cluster (groups on a fit) are left out. Of equally fast ones, exact ones come
-// first.
+// first; what breaks at this learning rate comes last.
 Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& table,
                const std::vector<std::string>& specs, const SimulateOptions& options = {},
                const PlanProgress& progress = {}, const Training& training = {});

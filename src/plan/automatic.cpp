@@ -53,7 +53,7 @@ const Candidate& best_allowed(const Plan& plan, const Automatic& automatic,
 }
 
 std::string explain_choice(const Plan& plan, const Candidate& chosen, const Automatic& automatic) {
-  const Candidate& worst = plan.candidates.back();
+  const Candidate& worst = plan.slowest();
   std::string text =
       fmt::format("{}: {} a step predicted", chosen.spec, print(chosen.simulation.iteration));
   if (&worst != &chosen)

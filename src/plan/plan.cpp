@@ -87,6 +87,11 @@ Plan make_plan(const Trace& trace, const Cluster& cluster, const StrategyTable& 
   return plan;
 }
 
+const Candidate& Plan::slowest() const {
+  const auto breaks = std::ranges::find(candidates, true, &Candidate::breaks);
+  return breaks == candidates.begin() ? candidates.back() : *std::prev(breaks);
+}
+
 void Plan::expect_workers(int workers, std::string_view what) const {
   const int planned = candidates.front().simulation.workers;
   if (planned != workers)

@@ -38,8 +38,10 @@ double rate_that_breaks(const Theory& theory) {
 }  // namespace
 
 void check(const Training& training) {
-  if (!(training.learning_rate > 0) || !std::isfinite(training.learning_rate))
-    usage_error("--learning-rate: {} must be above 0", training.learning_rate);
+  constexpr double kMost = 1000;
+  if (!(training.learning_rate > 0 && training.learning_rate <= kMost))
+    usage_error("--learning-rate: {} must be above 0 and at most {}", training.learning_rate,
+                kMost);
   static_cast<void>(unevenness(training));
 }
 
