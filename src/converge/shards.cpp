@@ -39,23 +39,25 @@ std::size_t draw_class(const std::vector<double>& shares, const std::vector<std:
   return last;
 }
 
-// One sample for each worker in turn, so that nobody gets only what the others left. A class that
-// is used up leaves the shares of the others as they are to each other (Hsu et al., 2019).
+// Every worker draws from all samples by its own shares, as a site has data of its own kind: two
+// may have the same sample, none has one twice. A class that is used up leaves the shares of the
+// others as they are to each other.
 std::vector<std::vector<int>> divide(const std::vector<int>& labels, int workers, double alpha,
                                      std::uint64_t seed) {
   const int classes = *std::ranges::max_element(labels) + 1;
-  Random random(seed, 12);
-  std::vector<std::vector<int>> left(static_cast<std::size_t>(classes));
-  for (const int sample : random.permutation(static_cast<int>(labels.size())))
-    left[labels[sample]].push_back(sample);
   const auto shares = class_shares(workers, classes, alpha, seed);
   std::vector<std::vector<int>> owned(static_cast<std::size_t>(workers));
-  for (std::size_t i = 0; i < labels.size() / static_cast<std::size_t>(workers); ++i)
-    for (std::size_t w = 0; w < owned.size(); ++w) {
+  for (std::size_t w = 0; w < owned.size(); ++w) {
+    Random random(seed * 4096 + w, 12);
+    std::vector<std::vector<int>> left(static_cast<std::size_t>(classes));
+    for (const int sample : random.permutation(static_cast<int>(labels.size())))
+      left[labels[sample]].push_back(sample);
+    for (std::size_t i = 0; i < labels.size() / static_cast<std::size_t>(workers); ++i) {
       std::vector<int>& from = left[draw_class(shares[w], left, random)];
       owned[w].push_back(from.back());
       from.pop_back();
     }
+  }
   return owned;
 }
 
