@@ -178,7 +178,10 @@ def main():
     measured = measure(parser.parse_args().jobs)
     rows = [row for row in measured if row[0] in RULES]
     a, b = fit(rows)
-    print(f"a = {a:.4f}, b = {b:.4f}; error {error(rows, a, b):.1%} rms\n")
+    print(f"a = {a:.4f}, b = {b:.4f}; error {error(rows, a, b):.1%} rms", end="")
+    for kind in sorted({row[5] for row in rows}):
+        print(f", {kind} {error([row for row in rows if row[5] == kind], a, b):.1%}", end="")
+    print("\n")
     print_fitted(rows, a, b)
     print_others([row for row in measured if row[0] in OTHERS], a, b)
     return 0

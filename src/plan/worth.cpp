@@ -13,8 +13,8 @@ namespace riffle {
 namespace {
 
 // worth = traits / (1 + kNoise (rate noise_gain)^2 + kDrift uneven drift_gain)
-constexpr double kNoise = 0.0273;
-constexpr double kDrift = 0.0198;
+constexpr double kNoise = 0.0298;
+constexpr double kDrift = 0.0312;
 // Steps that data of this kind make so much cheaper are worth a word.
 constexpr double kUneven = 0.1;
 // The network of `riffle converge` stops learning at about this rate under synchronous SGD, and the

@@ -18,9 +18,9 @@
 namespace riffle::strategies {
 namespace {
 
-// Its outer momentum needs long to settle: from runs of 160 to 240 steps; docs/converge.md says
+// Its outer momentum needs long to settle: from runs of 120 and 160 steps; docs/converge.md says
 // how.
-constexpr double kWorth = 0.85;
+constexpr double kWorth = 0.89;
 
 struct Turns {
   int tau = 0;
