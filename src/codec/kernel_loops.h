@@ -12,7 +12,7 @@ namespace riffle::codec {
 namespace {
 
 using Bits = std::uint32_t;
-// Anywhere in memory.
+// Anywhere in memory. Never by `auto`, which would forget that.
 using LooseHalf = std::uint16_t __attribute__((aligned(1), may_alias));
 using LooseFloat = float __attribute__((aligned(1), may_alias));
 
@@ -39,17 +39,17 @@ void keep(const float* __restrict before, const float* __restrict after, std::si
 // ---- 16 bits
 
 void decode_bf16(const std::byte* from, std::size_t count, float* __restrict out) {
-  const auto* __restrict halves = reinterpret_cast<const LooseHalf*>(from);
+  const LooseHalf* __restrict halves = reinterpret_cast<const LooseHalf*>(from);
   for (std::size_t i = 0; i < count; ++i) out[i] = widen_bf16(halves[i]);
 }
 
 void put_bf16(const float* __restrict values, std::size_t count, std::byte* out) {
-  auto* __restrict halves = reinterpret_cast<LooseHalf*>(out);
+  LooseHalf* __restrict halves = reinterpret_cast<LooseHalf*>(out);
   for (std::size_t i = 0; i < count; ++i) halves[i] = narrow_bf16(values[i]);
 }
 
 void decode_f16(const std::byte* from, std::size_t count, float* __restrict out) {
-  const auto* __restrict halves = reinterpret_cast<const LooseHalf*>(from);
+  const LooseHalf* __restrict halves = reinterpret_cast<const LooseHalf*>(from);
   std::size_t i = 0;
 #ifdef __F16C__
   for (; i + 8 <= count; i += 8)
@@ -60,7 +60,7 @@ void decode_f16(const std::byte* from, std::size_t count, float* __restrict out)
 }
 
 void put_f16(const float* __restrict values, std::size_t count, std::byte* out) {
-  auto* __restrict halves = reinterpret_cast<LooseHalf*>(out);
+  LooseHalf* __restrict halves = reinterpret_cast<LooseHalf*>(out);
   std::size_t i = 0;
 #ifdef __F16C__
   for (; i + 8 <= count; i += 8)
