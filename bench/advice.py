@@ -149,6 +149,8 @@ def race(setting, contenders):
     with tempfile.TemporaryDirectory() as folder:
         words = [word for each in wanted for word in ("--strategy", each.spec)]
         command = [str(ROOT / "riffle"), "race", "--trace", trace, "--cluster", cluster, *words]
+        if any(each.spec.startswith("powersgd") for each in wanted):
+            command += ["--shrink", "1"]  # its factors do not shrink with the model
         subprocess.run([*command, "--output", folder], stdout=sys.stderr, check=True, timeout=3000)
         results = json.loads((Path(folder) / "race.json").read_text())["results"]
     for each in results:
