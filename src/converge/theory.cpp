@@ -171,7 +171,8 @@ double rate_bound(Rehearsal& rehearsal, double momentum) {
   double low = 0;
   double high = 2.5 * (1 + momentum);
   std::vector<double> rates;  // each 7 % above the last
-  for (double rate = high; rate > 0.005; rate /= 1.07) rates.insert(rates.begin(), rate);
+  constexpr int kRates = 100;
+  for (int i = 1; i <= kRates; ++i) rates.push_back(high * std::pow(1.07, i - kRates));
   for (int round = 0; round < 2; ++round) {
     const std::vector<bool> stable = are_stable(rehearsal, rates, momentum);
     const auto broken = static_cast<std::size_t>(std::ranges::find(stable, false) - stable.begin());

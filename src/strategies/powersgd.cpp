@@ -52,7 +52,7 @@ class PowerSgd : public Strategy {
 
   [[nodiscard]] Program program(Step step, const World& world,
                                 const BucketPlan& buckets) const override {
-    const Program whole = average_gradients(world, buckets, Start::bucket_ready);
+    Program whole = average_gradients(world, buckets, Start::bucket_ready);
     if (step < start_) return whole;
     Program program;
     for (const Exchange& exchange : whole.exchanges) {
