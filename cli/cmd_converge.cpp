@@ -57,6 +57,7 @@ Setting make_setting(const Arguments& arguments) {
 std::vector<std::string> trainable(const Arguments& arguments, const Setting& setting,
                                    const StrategyTable& table) {
   const bool all = std::ranges::find(arguments.strategies, "all") != arguments.strategies.end();
+  if (!all && arguments.strategies.size() == 1) return arguments.strategies;  // it is the first
   ConvergeOptions options = arguments.options;
   options.steps = 1;
   options.test = options.thorough = false;
@@ -178,7 +179,8 @@ void write_page(const PageFile& page, const Setting& setting,
     add_cluster(document, setting.world.cluster);
   else
     document.erase("trace");  // the problem's own
-  for (const Convergence& each : results) document["results"].push_back(page_result(each));
+  const Json trained = Json::parse(to_json(results));
+  for (const Json& each : trained["results"]) document["results"].push_back(page_result(each));
   page.write(document);
 }
 

@@ -2,12 +2,11 @@
 #pragma once
 
 #include "base/json.h"
-#include "riffle/converge.h"
 
 namespace riffle::cli {
 
-// A result of a document of kind "convergence": the end of the run, its curves by steps and, where
-// steps take a known time, by seconds, and theory beside it.
-Json page_result(const Convergence& training);
+// A result of a document of kind "convergence", from one of riffle::to_json: its end, its curves by
+// steps and, where steps take a known time, by seconds, and theory beside them.
+Json page_result(const Json& trained);
 
 }  // namespace riffle::cli
