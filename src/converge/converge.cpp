@@ -78,12 +78,8 @@ class Programs {
       : strategy_(strategy),
         world_(world),
         buckets_(buckets),
-        traits_(strategy.traits_with(world, buckets)) {
-    constexpr Step kDraws = 8;
-    const Step all = traits_.period > 0 ? traits_.period : kDraws * traits_.round;
-    for (Step step = 0; step < std::min(all, steps); ++step)
-      kept_.push_back(schedule::program_of(strategy, traits_.warm_up + step, world, buckets));
-  }
+        traits_(strategy.traits_with(world, buckets)),
+        kept_(schedule::programs_of(strategy, world, buckets, steps)) {}
 
   [[nodiscard]] schedule::Needs needs() const { return schedule::needs_of(kept_); }
   const Program& at(Step step) {

@@ -94,11 +94,12 @@ Program without_postponing(Program program) {
 }
 
 std::vector<Program> programs_of(const Strategy& strategy, const World& world,
-                                 const BucketPlan& buckets) {
+                                 const BucketPlan& buckets, Step most) {
   constexpr Step kDraws = 8;
   const Traits traits = strategy.traits_with(world, buckets);
+  const Step all = traits.period > 0 ? traits.period : kDraws * traits.round;
   std::vector<Program> programs;
-  for (Step step = 0; step < (traits.period > 0 ? traits.period : kDraws * traits.round); ++step)
+  for (Step step = 0; step < std::min(all, most); ++step)
     programs.push_back(program_of(strategy, traits.warm_up + step, world, buckets));
   return programs;
 }

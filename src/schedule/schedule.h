@@ -1,6 +1,7 @@
 // The programs of a strategy as everybody reads them: over a period, for a world and its buckets.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -20,9 +21,10 @@ Program program_of(const Strategy& strategy, Step step, const World& world,
 Program without_postponing(Program program);
 
 // Of all steps once: a period (after the warm-up), or where groups are random and never repeat, a
-// few draws, which exchange the same kind of thing as all others.
+// few draws, which exchange the same kind of thing as all others. No more than `most`.
 std::vector<Program> programs_of(const Strategy& strategy, const World& world,
-                                 const BucketPlan& buckets);
+                                 const BucketPlan& buckets,
+                                 Step most = std::numeric_limits<Step>::max());
 
 // The first step from `now` on at whose forward nothing of earlier programs is still to be merged:
 // a time to change what is exchanged. Nothing where something is always on its way.
