@@ -2,7 +2,7 @@
 
     riffle data fetch mnist
     python3 bench/advice.py --jobs 2
-    python3 bench/advice.py --race --only 2,6,12
+    python3 bench/advice.py --race --only 2,6,9
 
 Twelve settings of model, cluster, rate and data, none of them used to fit what a step is worth
 (bench/effective_step.py). In each, every candidate of the plan trains with `riffle converge` on the
@@ -29,10 +29,10 @@ from statistics import mean
 
 from effective_step import RIFFLE, steps_to, targets_of
 
+ROOT = Path(__file__).resolve().parents[1]
 RACKS = "racks:{},inner=20us/10Gbps,outer={}"
 FLAT = "flat:{},latency={},bandwidth={}"
 # Trace, cluster, learning rate, split, data, layers.
-ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = [
     ("resnet50", FLAT.format(12, "50us", "1Gbps"), 0.1, "iid", "synthetic", "48-24-10"),
     ("resnet50", FLAT.format(12, "1ms", "1Gbps"), 0.07, "dirichlet:0.5", "synthetic", "48-24-10"),
